@@ -30,6 +30,7 @@ _HOME = {
     "World": "world",
     "wrap": "model",
     "Access": "model",
+    "Deadline": "deadline",
     "recommend": "methods",
     "method": "methods",
     "methods_table": "methods",
@@ -81,6 +82,7 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from wayforward import data as datasets
     from wayforward.answers import report
+    from wayforward.deadline import Deadline
     from wayforward.errors import MissingExtra, WayforwardError
     from wayforward.evaluate import evaluate, evaluate_rows
     from wayforward.impact.disclosure import attack

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wayforward.deadline import DEADLINE
 from wayforward.errors import DataError, FileFormatError, require
 from wayforward.lazy import hook
 from wayforward.plain_files import read_json, write_text, written
@@ -36,10 +37,11 @@ _CHANGED = (
 )
 _PER_PERSON = (
     "x", "action", "after", "cost", "plain_cost", "chance", "score", "outcome", "seconds", "kind", "steps", "lasts",
-    "known_margin", "reasons", "months", "bound",
+    "known_margin", "reasons", "ended_by", "months", "bound",
 )  # fmt: skip
 _WHERE_KNOWN = ("chance", "lasts", "months", "known_margin", "bound")  # of options (n, k); NaN elsewhere
 _TEXTS = ("kind", "steps")  # of options (n, k); '' where there is none
+_OWN_TEXTS = ("reasons", "ended_by")  # of people (n,); '' where there is none
 PROVED_GAP = 1e-6  # an option that costs no more than this share above a bound is the cheapest: rounding
 KINDS = ("cheapest", "fewest", "lasting")  # of options; see `Recourse.kind`
 # what `Problem.check` says of each option
@@ -53,7 +55,7 @@ class Outcome(Enum):
     NONE_EXISTS = "No allowed change reaches the decision. This was proved."
     NOT_FOUND = "The search ended without an option; one may exist. Try another method."
     ACCEPTED = "The decision is already the one you want. Nothing needs to change."
-    NOT_ASKED = "This row could not be read, so the model was not asked. Correct it and ask again."
+    NOT_ASKED = "The model was not asked about this row. Its reason says why, and what to do."
 
     def __lt__(self, other: object) -> bool:
         """In the order above, so that arrays of outcomes can be sorted and counted."""
@@ -82,7 +84,9 @@ class Recourse:
     NaN where nobody proved anything, and of further options. `gap` says how far above it an option is.
     steps (n, k): texts: the names of an option's acts in order, one a line, where a method gives any; '' elsewhere.
     known_margin (n, k): `margin` as a file holds it; NaN in memory, where it is worked out when it is asked for.
-    reasons (n,): why somebody was NOT_ASKED, '' for the others; their x is NaN in the cell at fault. origin: the names
+    reasons (n,): why somebody was NOT_ASKED, '' for the others; their x is NaN in the cell at fault. ended_by (n,):
+    'deadline' for whom the search ended because the time given was over (more time may find more, or cheaper options,
+    and what they are hangs on the machine), '' for the others. origin: the names
     of the rows, by an id column or an index, and the table they came from. seconds (n,): share of the search time.
     meta: seed, versions, counts of model rows and calls. unchecked: they come from a file without a checksum, and no
     problem has judged them since. path (n, k, s, d): the profiles that a method led each
@@ -110,6 +114,7 @@ class Recourse:
     bound: Costs = field(default_factory=lambda: np.empty((0, 0)))
     preferences: Preferences | None = None
     reasons: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
+    ended_by: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
     origin: Origin | None = field(default=None, repr=False, compare=False)
     meta: dict[str, Any] = field(default_factory=dict)
     unchecked: bool = False
@@ -143,10 +148,12 @@ class Recourse:
             if self.path.size:
                 raise DataError(f"Recourse.path has shape {self.path.shape}; it must be {(n, k, 's', d)}.")
             object.__setattr__(self, "path", np.empty((n, k, 0, d)))
-        if self.reasons.shape != (n,):
-            if self.reasons.size:
-                raise DataError(f"Recourse.reasons has shape {self.reasons.shape}; it must be {(n,)}.")
-            object.__setattr__(self, "reasons", np.full(n, "", dtype=object))
+        for name in _OWN_TEXTS:
+            value = getattr(self, name)
+            if value.shape != (n,):
+                if value.size:
+                    raise DataError(f"Recourse.{name} has shape {value.shape}; it must be {(n,)}.")
+                object.__setattr__(self, name, np.full(n, "", dtype=object))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what files keep: everything but the problem; outcomes as one byte each."""
@@ -157,7 +164,8 @@ class Recourse:
         return fields | {"outcome": code.reshape(self.outcome.shape), "problem": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        known = {"reasons": np.full(len(state["x"]), "", dtype=object), "origin": None}  # of earlier versions
+        known: dict[str, Any] = {"origin": None}  # of earlier versions
+        known |= {name: np.full(len(state["x"]), "", dtype=object) for name in _OWN_TEXTS}
         known |= {name: np.full(state["cost"].shape, np.nan) for name in ("known_margin", "bound")}
         outcome = np.array(list(Outcome), dtype=object)[state["outcome"]]
         vars(self).update({"unchecked": False} | known | state | {"outcome": outcome})
@@ -271,6 +279,11 @@ class Recourse:
         return np.asarray(self.readable & ~self.accepted)
 
     @property
+    def cut_short(self) -> Mask:
+        """(n,) bool: the time given was over before the search for this person came to its end; see `ended_by`."""
+        return np.asarray(self.ended_by == DEADLINE, dtype=bool)
+
+    @property
     def acted(self) -> Mask:
         """(n, k, d) bool: the option asks the person to set this feature to another value."""
         return np.asarray(~np.isnan(self.action) & self.schema.differs(self.action, self.x[:, None, :]))
@@ -326,7 +339,7 @@ class Recourse:
             name: spread(name, np.nan) for name in ("action", "after", "score", "path", *_WHERE_KNOWN)
         }
         parts |= {name: spread(name, np.inf) for name in ("cost", "plain_cost")} | {
-            name: spread(name, "") for name in _TEXTS
+            name: spread(name, "") for name in (*_TEXTS, "ended_by")
         }
         before = self.score_before if self.score_before.size else np.full(self.n, np.nan)
         score_before = np.full(n, np.nan)
@@ -457,6 +470,8 @@ class Recourse:
             columns["gap"] = self.gap.ravel()
         if not self.readable.all():
             columns["reason"] = np.repeat(self.reasons, k)
+        if self.cut_short.any():
+            columns["ended_by"] = np.repeat(self.ended_by, k)
         columns = self._named(columns)
         before = np.repeat(self.x, k, axis=0)
         after = self.after.reshape(n * k, self.d)
@@ -481,7 +496,7 @@ class Recourse:
         """Put the names of people behind the first of the columns (n * k,)."""
         if self.origin is None or not self.origin.names:
             return columns
-        own = self.origin.columns((*columns, "reason"))
+        own = self.origin.columns((*columns, "reason", "ended_by"))
         first, *rest = columns
         return (
             {first: columns[first]}
@@ -545,7 +560,9 @@ class Recourse:
         got, meta = _with_what_was_known(self, got), self.meta
         if (got.found & (got.kind == "")).any():  # nothing is known of the kinds of a part
             meta = {name: value for name, value in meta.items() if name != "kinds"}
-        return replace(got, meta=meta, origin=self.origin, problem=problem, unchecked=False)
+        return replace(
+            got, meta=meta, origin=self.origin, problem=problem, unchecked=False, ended_by=self.ended_by
+        )
 
     @classmethod
     def _loaded(cls, path: Path) -> Recourse:
@@ -592,7 +609,7 @@ class Recourse:
         """SHA-256 of the answers as any file holds them: of what a header says and of every value, text and name."""
         order = {outcome: i for i, outcome in enumerate(Outcome)}
         texts: dict[str, Any] = {
-            name: getattr(self, name).ravel().tolist() for name in ("kind", "steps", "reasons")
+            name: getattr(self, name).ravel().tolist() for name in (*_TEXTS, *_OWN_TEXTS)
         }
         if self.origin is not None and self.origin.names:
             texts["ids"] = [[str(v) for v in value.tolist()] for value in self.origin.values]
@@ -637,6 +654,8 @@ class Recourse:
             }
         if not self.readable.all():
             more["reasons"] = self.reasons.tolist()
+        if self.cut_short.any():
+            more["ended_by"] = self.ended_by.tolist()
         if self.origin is not None and self.origin.names:
             values = [[_json_value(v) for v in value.tolist()] for value in self.origin.values]
             more["ids"] = {"names": list(self.origin.names), "values": values}
@@ -648,7 +667,7 @@ class Recourse:
 
     @classmethod
     def _restored(
-        cls, header: Any, numbers: dict[str, np.ndarray], outcome: np.ndarray, reasons: Any = None,
+        cls, header: Any, numbers: dict[str, np.ndarray], outcome: np.ndarray, own: dict[str, Any],
         ids: tuple[Any, Any] | None = None,
     ) -> Recourse:  # fmt: skip
         """Put an answer together from its header and arrays of any shape. Raises: ValueError, KeyError, TypeError."""
@@ -669,7 +688,10 @@ class Recourse:
             preferences=_preferences(header.get("preferences"), schema),
             meta=header["meta"],
             unchecked=bool(header.get("unchecked", False)),
-            reasons=np.array([] if reasons is None else [str(r or "") for r in reasons], dtype=object),
+            **{
+                name: np.array([str(t or "") for t in own.get(name) or ()], dtype=object)
+                for name in _OWN_TEXTS
+            },
             origin=None if not ids else _origin(*ids, n),
             **{
                 name: values.reshape(shapes[name]) if name in shapes else values
@@ -699,7 +721,7 @@ class Recourse:
         schema = Schema.from_dict(data["schema"])
         for name, values in data.get("carried", {}).items():
             carried.keys_of(values, schema[name], "saved", again=True)
-        return cls._restored(data, numbers, _outcomes(data["outcome"]), data.get("reasons"), named)
+        return cls._restored(data, numbers, _outcomes(data["outcome"]), data, named)
 
     def _to_parquet(self, path: Path) -> None:
         pa = require("pyarrow", extra="frames")
@@ -734,6 +756,8 @@ class Recourse:
                 columns[f"path.{name}"] = list(self.path[..., j].reshape(n * k, -1))
         if not self.readable.all():
             columns["reason"] = np.repeat(self.reasons, k).tolist()
+        if self.cut_short.any():
+            columns["ended_by"] = np.repeat(self.ended_by, k).tolist()
         header = self._header()
         header["sha256"] = self._digest(header)
         if self.origin is not None and self.origin.names:
@@ -776,11 +800,15 @@ class Recourse:
         if f"path.{schema.names[0]}" in table.column_names:
             lists = [np.stack(column(f"path.{name}").tolist()) for name in schema.names]
             numbers["path"] = np.stack(lists, -1)
-        reasons = column("reason")[::k] if "reason" in table.column_names else None
+        own = {
+            name: column(held)[::k].tolist()
+            for name, held in (("reasons", "reason"), ("ended_by", "ended_by"))
+            if held in table.column_names
+        }
         names = header.get("ids") or []
         ids = names, [table.column(f"id.{name}").to_pylist()[::k] for name in names]
         return cls._restored(
-            header, numbers, _outcomes(column("outcome").reshape(-1, k)), reasons, ids if names else None
+            header, numbers, _outcomes(column("outcome").reshape(-1, k)), own, ids if names else None
         )
 
     def _repr_html_(self) -> str:
@@ -804,7 +832,9 @@ class Recourse:
         ends = ", ".join(
             f"{count} {name.lower().replace('_', ' ')}" for name, count in self.outcomes().items() if count
         )
-        return f"Recourse({self.n} people, up to {self.k} options, {self.method}: {ends})"
+        cut = int(self.cut_short.sum())
+        late = f"; {cut} ended by the deadline" if cut else ""
+        return f"Recourse({self.n} people, up to {self.k} options, {self.method}: {ends}{late})"
 
 
 def count_outcomes(outcome: np.ndarray) -> dict[str, int]:

@@ -22,6 +22,8 @@ from wayforward.answers.text import (
     askings_text,
     beside,
     consequences,
+    late_text,
+    nothing_text,
     of_100,
     outcome_text,
     person_of,
@@ -114,6 +116,8 @@ def _lines(
     if outcome is Outcome.ACCEPTED:
         return [*lines, gettext("The answer is yes. You need not change anything.")]
     if outcome is Outcome.NOT_ASKED:
+        if one.cut_short[0]:
+            return [*lines, nothing_text(one), "", gettext("Please ask us again.")]
         again = gettext("Please correct this with us. Then we look at your case again.")
         return [*lines, outcome_text(outcome), "", *amiss(one), "", again]
     takes = problem.bound_target.needed()
@@ -132,7 +136,7 @@ def _lines(
     found = np.flatnonzero(one.found[0])
     if not len(found):
         person = gettext("You can ask for a person to look at your case.")
-        return [*lines, outcome_text(outcome), "", person]
+        return [*lines, nothing_text(one), "", person]
     lines += [
         ngettext(
             "We found a plan that would turn the answer into a yes.",
@@ -183,6 +187,7 @@ def _good_to_know(one: Recourse, found: np.ndarray, head: Letterhead) -> list[st
         gettext("A plan works as long as your other data stay the same and the model does not change."),
         head.holds(n > 1),
         no_lasting_text(one),
+        late_text(one),
         room_text(one),
     ]
     chances = one.chance[0, found]

@@ -61,6 +61,16 @@ def lead(problem: Problem, recourse: Recourse, evaluation: Evaluation) -> str:
                 "{n} more could not be read and were not asked about; they count as not served.", n=unread
             )
         )
+    late = int(recourse.cut_short.sum())
+    if late:
+        texts.append(
+            ngettext(
+                "The search for {n} person was ended by the time that was given: more time may find more.",
+                "The searches for {n} people were ended by the time that was given: more time may find more.",
+                late,
+                n=words.number(late),
+            )
+        )
     texts.append(gettext("The aim is {target}.", target=problem.target.text()))
     return " ".join(texts)
 

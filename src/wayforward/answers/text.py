@@ -47,9 +47,31 @@ _OUTCOME_LABEL: dict[Outcome, str] = {
 }
 
 
+_LATE: dict[Outcome, str] = {  # beside what the outcome means
+    Outcome.FOUND: N_("The time given for the search was over, so there may be an easier plan."),
+    Outcome.NOT_FOUND: N_(
+        "We did not find a plan in the time that was given. There may still be one. More time may help."
+    ),
+    Outcome.NOT_ASKED: N_(
+        "The time that was given was over before the computer model looked at your data. "
+        "So no answer was worked out."
+    ),
+}
+
+
 def outcome_text(outcome: Outcome) -> str:
     """What an outcome means for the person, in one or two short sentences."""
     return gettext(_OUTCOME[outcome])
+
+
+def late_text(one: Recourse) -> str:
+    """What it means for the first person that the time given was over; '' where the search came to its end."""
+    return gettext(_LATE[one.outcome[0, 0]]) if one.cut_short[0] and one.outcome[0, 0] in _LATE else ""
+
+
+def nothing_text(one: Recourse) -> str:
+    """Why the first person has no option."""
+    return late_text(one) or outcome_text(one.outcome[0, 0])
 
 
 def outcome_label(outcome: Outcome) -> str:
@@ -106,7 +128,7 @@ def _explained(recourse: Recourse, i: int, option: int | None, problem: Problem 
         return f"{warned} {_explained(as_stored, 0, option, None)}"
     found = np.flatnonzero(one.found[0])
     if not len(found):
-        return " ".join([outcome_text(one.outcome[0, 0]), *amiss(one)])
+        return " ".join([nothing_text(one), *amiss(one)])
     if option is not None:
         if option not in found:
             empty = gettext("Option {n} is empty.", n=option + 1)
@@ -115,12 +137,12 @@ def _explained(recourse: Recourse, i: int, option: int | None, problem: Problem 
     if len(found) == 1:
         text = _option_text(one, int(found[0]))
         fewer = "" if one.k == 1 or one.kind.any() else _how_many(1, one.k)
-        return " ".join(filter(None, [text, fewer, no_lasting_text(one)]))
+        return " ".join(filter(None, [text, fewer, no_lasting_text(one), late_text(one)]))
     many = _how_many(len(found), len(found) if (one.kind != "").any() else one.k)
     alone = gettext("Each is enough on its own.")
     parts = [f"{many} {alone}"]
     parts += [f"{_option_name(one, int(o))} {_option_text(one, int(o))}" for o in found]
-    return "\n".join([*parts, *filter(None, [no_lasting_text(one)])])
+    return "\n".join([*parts, *filter(None, [no_lasting_text(one), late_text(one)])])
 
 
 def _option_name(one: Recourse, option: int) -> str:
@@ -220,7 +242,7 @@ def why_text(
 def amiss(one: Recourse) -> list[str]:
     """What could not be read of the first person, for the person: one sentence; none where all was read."""
     reason = str(one.reasons[0])
-    if not reason:
+    if not reason or one.cut_short[0]:
         return []
     for feature in one.schema.features:
         if reason.startswith(f"'{feature.name}'"):

@@ -10,6 +10,7 @@ import typer
 
 from wayforward.cli.console import Commands, say, table, tell, write_json
 from wayforward.cli.exit_codes import NOBODY
+from wayforward.deadline import Deadline
 from wayforward.errors import DataError, MissingExtra
 
 if TYPE_CHECKING:
@@ -203,6 +204,12 @@ def recommend(
     robust: Robustness = None,
     sub_population: SubPopulationFlag = False,
     budget: Annotated[int | None, typer.Option("--budget", min=1, help="Model rows for each person.")] = None,
+    deadline: Annotated[
+        float | None, typer.Option("--deadline", help="Seconds in all; what is found by then is written.")
+    ] = None,
+    deadline_person: Annotated[
+        float | None, typer.Option("--deadline-person", help="Seconds for each person, on average.")
+    ] = None,
     acts: Annotated[
         Path | None,
         typer.Option("--acts", help="For action-sequences: what people can do, step by step (YAML)."),
@@ -285,6 +292,8 @@ def recommend(
     from wayforward.cli.shards import answer_table, is_folder
 
     question = _inputs(locals())
+    given = deadline is not None or deadline_person is not None
+    time_given = Deadline(deadline_person, deadline) if given else None
     if out is not None and is_folder(out):
         if (
             csv is not None
@@ -298,15 +307,16 @@ def recommend(
                 "--csv, --report, --letters, --kind, --certify and --acts are for answers in one file. Leave them out."
             )
         ends = answer_table(
-            question, out, method=method, k=k, budget=budget, device=device, workers=workers, on=on,
-            rows_per_shard=rows_per_shard, id=id, form=form, fresh=fresh, json=json, room=room,
+            question, out, method=method, k=k, budget=budget, deadline=time_given, device=device,
+            workers=workers, on=on, rows_per_shard=rows_per_shard, id=id, form=form, fresh=fresh, json=json, room=room,
         ).counts()["outcomes"]  # fmt: skip
         if not ends.get("FOUND") and not ends.get("ACCEPTED"):
             raise typer.Exit(NOBODY)
         return
     got = answer(
-        question, method=method, k=k, budget=budget, device=device, part=part, workers=workers, on=on,
-        out=out, csv=csv, report=report, json=json, metrics=metrics, kinds=tuple(kind or ()), id=id, room=room,
+        question, method=method, k=k, budget=budget, deadline=time_given, device=device, part=part,
+        workers=workers, on=on, out=out, csv=csv, report=report, json=json, metrics=metrics,
+        kinds=tuple(kind or ()), id=id, room=room,
         letters=letters, language=language, certify=certify, acts=acts, contact=contact, until=until,
     )  # fmt: skip
     if not got.found.any() and not got.accepted[got.readable].all():

@@ -19,6 +19,7 @@ from wayforward.plain_files import make_folder
 if TYPE_CHECKING:
     from wayforward.answers import Letterhead
     from wayforward.cli.inputs import Inputs, Ready
+    from wayforward.deadline import Deadline
     from wayforward.evaluate import Evaluation
     from wayforward.methods import Method
     from wayforward.recourse import Recourse
@@ -53,8 +54,9 @@ def with_acts(chosen: Method, file: Path | None, schema: Schema) -> Method:
 
 
 def run(
-    ready: Ready, chosen: Method, *, k: int, seed: int, budget: int | None = None, part: int = 2048,
-    keep: Path | None = None, question: dict[str, Any] | None = None, workers: int = 1, on: Any = None,
+    ready: Ready, chosen: Method, *, k: int, seed: int, budget: int | None = None,
+    deadline: Deadline | None = None, part: int = 2048, keep: Path | None = None,
+    question: dict[str, Any] | None = None, workers: int = 1, on: Any = None,
     kinds: tuple[str, ...] = (), rounding: bool = True, room: float = 0.0, certify: bool = False,
 ) -> Recourse:  # fmt: skip
     """Answer all people of a ready problem; finished parts are stored in the folder `keep`. kinds: of options, in
@@ -72,30 +74,35 @@ def run(
         say(f"note: {unread_note(ready.reasons, len(ready.x))}")
     key = fingerprint(
         "recommend", versions(), question or {}, ready.files, chosen.name, chosen.parameters(), k, seed,
-        budget, kinds, rounding, room, certify, ready.schema.to_dict(), ready.x,
+        budget, *([] if deadline is None else [deadline.plain()]), kinds, rounding, room, certify,
+        ready.schema.to_dict(), ready.x,
         ready.problem.reference if ready.problem.reference is not None else "",
     )  # fmt: skip
     size = part if workers == 1 else max(part, 16 * 2048)  # workers start once a part
     chosen.fit(ready.problem)
+    whole = None if deadline is None else deadline.begun(len(there))
 
     def answer(rows: np.ndarray, who: np.ndarray) -> Recourse:
         wishes = None if ready.preferences is None else ready.preferences.take(there[who])
         with warnings.catch_warnings():  # one part may be all accepted; the whole is looked at below
             warnings.filterwarnings("ignore", message="The model accepts every one")
-            how = {"preferences": wishes, "seed": seed, "budget": budget, "workers": workers, "on": on}
+            own = None if whole is None else whole.part((who[-1] + 1) / len(there))
+            how = {
+                "preferences": wishes, "seed": seed, "budget": budget, "deadline": own, "workers": workers, "on": on,
+            }  # fmt: skip
             if kinds:
                 found = recommend_kinds(ready.problem, rows, chosen, kinds=kinds, **how)
             else:
                 found = chosen.recommend(rows, k, **how)
         if certify:
-            found = certified(found)
+            found = certified(found, end=np.inf if whole is None else whole.end(len(there)))
         if room and ready.problem.model.has_fast_path:  # an opaque model would be asked hundreds of times
             found = with_room(found, most=room)
         return found.rounded if rounding else found
 
     with (
         Parts(keep, key, size) as parts,
-        steps(gettext("{method}: people", method=chosen.name), len(there)) as progress,
+        steps(_what(chosen.name, whole, len(there)), len(there)) as progress,
     ):
         got, n_loaded = in_parts(ready.x[there], answer, parts, progress)
     if n_loaded:
@@ -111,9 +118,18 @@ def run(
     return got
 
 
+def _what(method: str, deadline: Deadline | None, n: int) -> str:
+    """What the progress is about, and how long it takes at most."""
+    if deadline is None:
+        return gettext("{method}: people", method=method)
+    seconds = marks(f"{deadline.seconds(n):,.3g}")
+    return gettext("{method}: people, {seconds} s at most", method=method, seconds=seconds)
+
+
 def answer(
-    question: Inputs, *, method: str, k: int, budget: int | None, device: str | None, part: int, workers: int, on: Any,
-    out: Path | None, csv: Path | None, report: Path | None, json: Path | None, metrics: Any = "standard",
+    question: Inputs, *, method: str, k: int, budget: int | None, deadline: Deadline | None, device: str | None,
+    part: int, workers: int, on: Any, out: Path | None, csv: Path | None, report: Path | None, json: Path | None,
+    metrics: Any = "standard",
     kinds: tuple[str, ...] = (), id: str | None = None, room: float = 0.0, letters: Path | None = None,
     language: str | None = None, certify: bool = False, acts: Path | None = None, contact: str | None = None,
     until: str | None = None,
@@ -146,6 +162,7 @@ def answer(
         k=k,
         seed=question.seed,
         budget=budget,
+        deadline=deadline,
         part=part,
         keep=keep,
         question=question.plain(),
@@ -198,6 +215,7 @@ def summarise(got: Recourse, ready: Ready, judged: Evaluation) -> dict[str, Any]
         "n_from_training": ready.from_training,
         "k": got.k,
         "method": got.method,
+        **({"n_cut_short": int(got.cut_short.sum())} if "deadline" in got.meta else {}),
         "weighted": got.weighted,
         "question": got.meta.get("question", {}),
     }
@@ -273,6 +291,7 @@ def show(summary: dict[str, Any], files: list[Path]) -> None:
         (gettext("people"), f"{_count(summary['n'])}: {ends}"),
         (gettext("usable"), usable),
         *_unread(summary),
+        *_late(summary),
         (gettext("usable and plausible"), _share(summary["usable_plausible"])),
         *_likely(summary),
         (gettext("mean cost"), cost),
@@ -301,6 +320,15 @@ def _unread(summary: dict[str, Any]) -> list[tuple[str, str]]:
     without = summary["metrics"]["usable_read"]["value"]
     text = gettext("who could not be read counts as not served; without them {share}", share=_share(without))
     return [("", text)]
+
+
+def _late(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """Whose searches were ended by the time that was given."""
+    late = summary.get("n_cut_short")
+    if not late:
+        return []
+    text = gettext("{n} people; more time may find more, or easier plans", n=_count(late))
+    return [(gettext("ended by the deadline"), text)]
 
 
 def _likely(summary: dict[str, Any]) -> list[tuple[str, str]]:

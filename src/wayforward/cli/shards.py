@@ -11,6 +11,7 @@ from wayforward.errors import DataError
 
 if TYPE_CHECKING:
     from wayforward.cli.inputs import Inputs
+    from wayforward.deadline import Deadline
     from wayforward.scale import Answers
 
 
@@ -20,8 +21,9 @@ def is_folder(out: Path | None) -> bool:
 
 
 def answer_table(
-    question: Inputs, out: Path, *, method: str, k: int, budget: int | None, device: str | None, workers: int,
-    on: Any, rows_per_shard: int, id: str | None, form: Any, fresh: bool, json: Path | None, room: float = 0.0,
+    question: Inputs, out: Path, *, method: str, k: int, budget: int | None, deadline: Deadline | None,
+    device: str | None, workers: int, on: Any, rows_per_shard: int, id: str | None, form: Any, fresh: bool,
+    json: Path | None, room: float = 0.0,
 ) -> Answers:  # fmt: skip
     """Answer the table of --people into the folder; print what came out."""
     from wayforward.cli.recommend import choose
@@ -37,8 +39,8 @@ def answer_table(
     started = time.perf_counter()
     with counted(f"{chosen.name}: people") as progress:
         answers = recommend_table(
-            chosen, question.people, out, k=k, seed=question.seed, budget=budget, id=id, form=form, room=room,
-            rows_per_shard=rows_per_shard, workers=workers, on=on, fresh=fresh, progress=progress,
+            chosen, question.people, out, k=k, seed=question.seed, budget=budget, deadline=deadline, id=id, form=form,
+            room=room, rows_per_shard=rows_per_shard, workers=workers, on=on, fresh=fresh, progress=progress,
             note=question.plain(),
         )  # fmt: skip
     seconds, counts = time.perf_counter() - started, answers.counts()
@@ -55,6 +57,8 @@ def answer_table(
             ("people", f"{counts['people']:,}: {ends}"),
             ("people a second", number(counts["people"] / seconds)),
         ]
+        if counts.get("cut_short"):
+            rows.append(("ended by the deadline", f"{counts['cut_short']:,}"))
         if counts["problems"]:
             rows.append(("could not be read", f"{counts['problems']:,}: the reasons are in {out}/problems"))
         table(f"{chosen.name}", ("", ""), rows)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from wayforward.deadline import Deadline, now
 from wayforward.errors import MethodError, shown
 from wayforward.methods.base import Budget, Method, Progress
 from wayforward.methods.registry import METHODS, methods_table, names, register
@@ -40,6 +42,7 @@ def recommend(
     preferences: Preferences | None = None,
     seed: int = 0,
     budget: Budget | int | None = None,
+    deadline: Deadline | float | None = None,
     progress: Progress | None = None,
     workers: int | None = None,
     on: Kind | None = None,
@@ -53,15 +56,15 @@ def recommend(
 
     people: a table or an (n, d) array; those whom the model accepts already are marked ACCEPTED, and rows that cannot
     be read NOT_ASKED, with a warning; strict=True raises for the first of these. id: a column that names people, kept
-    in every output. workers, on: as of `Method.recommend`; the answers do not depend on them. kinds: instead of the k
-    cheapest, one option of each of 'cheapest', 'fewest' (changes) and 'lasting' (likely to hold when the model is
-    trained again, which the problem's `Retraining` says how to do); `Recourse.kind` names them, `Recourse.lasts` says
-    how often each holds. Two to three searches instead of one; models are trained once a problem. pareto: two or more
-    of 'cost', 'changes', 'months' and 'plausibility': up to k options none of which another one beats in all of these
-    (`wayforward.methods.pareto`). minimal: False
-    returns options as the search proposed them, with changes that they may not need. certify: prove how much cheaper
-    an option can be than the first (`Recourse.bound`, `Recourse.gap`), whatever the method; a number says how many
-    boxes are looked at for a person (see `certified`).
+    in every output. deadline, workers, on: as of `Method.recommend`; the answers do not depend on the last two.
+    kinds: instead of the k cheapest, one option of each of 'cheapest', 'fewest' (changes) and 'lasting' (likely to
+    hold when the model is trained again, which the problem's `Retraining` says how to do); `Recourse.kind` names them,
+    `Recourse.lasts` says how often each holds. Two to three searches instead of one; models are trained once a
+    problem. pareto: two or more of 'cost', 'changes', 'months' and 'plausibility': up to k options none of which
+    another one beats in all of these (`wayforward.methods.pareto`). minimal: False returns options as the search
+    proposed them, with changes that they may not need. certify: prove how much cheaper an option can be than the first
+    (`Recourse.bound`, `Recourse.gap`), whatever the method; a number says how many boxes are looked at for a person
+    (see `certified`).
     Example: ``wf.recommend(problem, refused, method="local-search", k=3, seed=0)``.
     Raises: MethodError, UnsupportedModel, DataError, PreferencesError, each with the next step.
     """
@@ -78,20 +81,21 @@ def recommend(
         )
     _warn_if_all_is_actionable(problem)
     how: dict[str, Any] = {
-        "preferences": preferences, "seed": seed, "budget": budget, "progress": progress, "workers": workers, "on": on,
-        "id": id, "strict": strict,
-        "minimal": minimal,
+        "preferences": preferences, "seed": seed, "budget": budget, "deadline": deadline, "progress": progress,
+        "workers": workers, "on": on, "id": id, "strict": strict, "minimal": minimal,
     }  # fmt: skip
+    started, time_given = now(), Deadline.of(deadline)
     if pareto is not None:
         from wayforward.methods.pareto import pareto_options
 
         if kinds is not None:
             raise MethodError(f"kinds={kinds!r} and pareto={pareto!r} are both given. Leave one of them out.")
         got = pareto_options(problem, chosen, people, pareto, k, **how)
-        return got if certify is False else _certified(got, certify)
+        return got if certify is False else _certified(got, certify, started, time_given)
     if kinds is None:
-        got = chosen.fit(problem).recommend(people, k, **how)
-        return got if certify is False else _certified(got, certify)
+        fitted, started = chosen.fit(problem), now()
+        got = fitted.recommend(people, k, **how)
+        return got if certify is False else _certified(got, certify, started, time_given)
     if k != 1:
         raise MethodError(
             f"k={k} and kinds={kinds!r} are both given. Kinds say how many options there are: leave k out."
@@ -99,13 +103,14 @@ def recommend(
     from wayforward.methods.kinds import options_by_kind
 
     got = options_by_kind(problem, chosen.fit(problem), people, kinds, **how)
-    return got if certify is False else _certified(got, certify)
+    return got if certify is False else _certified(got, certify, started, time_given)
 
 
-def _certified(got: Recourse, certify: bool | int) -> Recourse:
+def _certified(got: Recourse, certify: bool | int, started: float, deadline: Deadline | None) -> Recourse:
     from wayforward.methods.certificates import certified
 
-    return certified(got) if certify is True else certified(got, boxes=certify)
+    end = math.inf if deadline is None else started + deadline.seconds(got.n)
+    return certified(got, end=end) if certify is True else certified(got, boxes=certify, end=end)
 
 
 def _warn_if_all_is_actionable(problem: Any) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass, fields, replace
@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from wayforward.deadline import Deadline
 from wayforward.errors import MethodError, ProblemError, UnsupportedModel, shown
 from wayforward.language import in_english
 from wayforward.methods.alike import Alike
+from wayforward.methods.in_time import Turn, answered_in_time, everybody_in_time
 from wayforward.methods.settings import CheckedSettings
 from wayforward.portable import Portable
 from wayforward.problem.disclosure import DisclosureWarning
@@ -32,6 +34,7 @@ from wayforward.streams import Streams
 from wayforward.workers import Kind, as_done, check_workers
 
 if TYPE_CHECKING:
+    from wayforward.model.base import Counter
     from wayforward.preferences import Preferences
     from wayforward.problem import Population, Problem
 
@@ -146,6 +149,7 @@ class Method(Portable, metaclass=CheckedSettings):
         preferences: Preferences | None = None,
         seed: int = 0,
         budget: Budget | int | None = None,
+        deadline: Deadline | float | None = None,
         progress: Progress | None = None,
         workers: int | None = None,
         on: Kind | None = None,
@@ -158,7 +162,9 @@ class Method(Portable, metaclass=CheckedSettings):
         x: a table of people or an (n, d) array; equal rows with equal wishes are searched once. id: a column that names
         people, kept in every output; left out, an index that somebody chose is. A row that cannot be read is kept as
         NOT_ASKED, with a warning and its reason, and the others go on; strict=True raises instead. seed: one integer; a
-        person's answer depends on it and on their own row only. budget: model rows a person. progress: called with
+        person's answer depends on it and on their own row only. budget: model rows a person. deadline: seconds in
+        all, or a `Deadline`; what was found by then is returned, so that answers depend on the machine
+        (`Recourse.ended_by` says whose), and no proof is claimed that was cut short. progress: called with
         (people done, people in all). workers: how many search at once; the answers are the same bits; left out, those
         of `with_workers`, else one. on: 'threads', 'processes' or 'ray' (a cluster); left out, threads where the search
         runs outside the interpreter, else processes. minimal: leave out of every option what it does not need;
@@ -180,25 +186,45 @@ class Method(Portable, metaclass=CheckedSettings):
             )
         if minimal is not None and minimal != self.minimal_:
             return self.with_minimal(minimal).recommend(
-                x, k, preferences=preferences, seed=seed, budget=budget, progress=progress, workers=workers, on=on,
-                id=id, strict=strict,
+                x, k, preferences=preferences, seed=seed, budget=budget, deadline=deadline, progress=progress,
+                workers=workers, on=on, id=id, strict=strict,
             )  # fmt: skip
         limit = budget if isinstance(budget, Budget) else Budget(budget)
+        time_given = Deadline.of(deadline)
         problem = self._fitted_problem()
         workers, on = self.workers_ if workers is None else workers, on or self.on_
         check_workers(workers, on)
 
         def answer(people: People, wishes: Preferences | None) -> Recourse:
-            return self._everybody(people, int(k), wishes, int(seed), limit, progress, workers, on)
+            return self._everybody(
+                people, int(k), wishes, int(seed), limit, time_given, progress, workers, on
+            )
 
         nobody = Recourse.of_nobody(problem.schema, int(k), self.name)
         return answer_readable(problem, x, answer, nobody, preferences, id=id, strict=strict)
 
     def _everybody(
+        self, people: People, k: int, wishes: Preferences | None, seed: int, limit: Budget, deadline: Deadline | None,
+        progress: Progress | None, workers: int, on: Kind | None,
+    ) -> Recourse:  # fmt: skip
+        """Answer people (n, d) who can be read: piece by piece, equal ones once."""
+        if deadline is None:
+            got = self._pieces_answered(people, k, wishes, seed, limit, progress, workers, on)
+        else:
+            got = everybody_in_time(self, people, k, wishes, seed, limit, deadline, progress, workers, on)
+        if got.accepted.all():
+            warnings.warn(
+                "The model accepts every one of these people already, so there is nothing to recommend. "
+                "Check the target (which class is favourable?) and the table of people.",
+                SchemaWarning,
+                stacklevel=4,
+            )
+        return got
+
+    def _pieces_answered(
         self, people: People, k: int, wishes: Preferences | None, seed: int, limit: Budget, progress: Progress | None,
         workers: int, on: Kind | None,
     ) -> Recourse:  # fmt: skip
-        """Answer people (n, d) who can be read: piece by piece, equal ones once."""
         n = len(people)
         alike = Alike.of(people, wishes)
         parts: list[Recourse | None] = []
@@ -209,20 +235,12 @@ class Method(Portable, metaclass=CheckedSettings):
             pieces.append((people[who], None if wishes is None else wishes.take(who), k, seed, limit))
             parts.append(None)
         done = 0
-        for i, part in self._answered(pieces, workers, on):
+        for i, part in self.answered(pieces, min(workers, len(pieces)), on):
             parts[i] = part
             done += int(alike.count[i * size : (i + 1) * size].sum())
             if progress is not None:
                 progress(done, n)
-        got = alike.everybody(Recourse.concat([part for part in parts if part is not None]), people, wishes)
-        if got.accepted.all():
-            warnings.warn(
-                "The model accepts every one of these people already, so there is nothing to recommend. "
-                "Check the target (which class is favourable?) and the table of people.",
-                SchemaWarning,
-                stacklevel=3,
-            )
-        return got
+        return alike.everybody(Recourse.concat([part for part in parts if part is not None]), people, wishes)
 
     def warm(self, k: int = 3) -> Self:
         """Make ready for people who come one by one: the next answer takes as long as any after it.
@@ -284,11 +302,10 @@ class Method(Portable, metaclass=CheckedSettings):
         """True if most of the search runs outside the interpreter, so that threads work at the same time."""
         return False
 
-    def _answered(
-        self, pieces: list[tuple[Any, ...]], workers: int, on: Kind | None
+    def answered(
+        self, pieces: Iterable[tuple[Any, ...]], workers: int, on: Kind | None
     ) -> Iterator[tuple[int, Recourse]]:
-        """Answer each piece (people, wishes, k, seed, budget); yield (its number, the answers) as they get ready."""
-        workers = min(workers, len(pieces))
+        """Answer each piece, the arguments of `answer_piece`; yield (its number, the answers) as they get ready."""
         kind: Kind = on or ("threads" if self.frees_interpreter else "processes")
         counter = self.problem_.model.counter
         apart = workers > 1 or kind == "ray"
@@ -304,42 +321,48 @@ class Method(Portable, metaclass=CheckedSettings):
                 yield i, part
 
     def answer_piece(
-        self, x: People, wishes: Preferences | None, k: int, seed: int, budget: Budget
+        self,
+        x: People,
+        wishes: Preferences | None,
+        k: int,
+        seed: int,
+        budget: Budget,
+        turn: Turn | None = None,
     ) -> Recourse:
-        """Answer a piece of `recommend`: encoded people, all at once."""
-        return self._chunk(x, wishes, k, seed, budget)
+        """Answer a piece of `recommend`: encoded people, all at once. turn: its time, where there is a deadline."""
+        with nullcontext() if turn is None else turn.taken():
+            return self._chunk(x, wishes, k, seed, budget)
 
     def _chunk(self, x: People, wishes: Preferences | None, k: int, seed: int, budget: Budget) -> Recourse:
         started = time.perf_counter()
         problem = self.problem_
         with problem.model.counter.of_this_thread() as spent:
             got = self._answer(problem.population(x, wishes), wishes, k, seed, budget, started)
-        got.meta.update(
-            {
-                "method": self.name,
-                "parameters": self.parameters(),
-                "seed": seed,
-                "target": problem.target.describe(),
-                "needed": problem.bound_target.needed(),
-                "cost_unit": problem.cost.unit,
-                **({} if problem.confidence is None else {"confidence": problem.confidence.describe()}),
-                **({} if problem.robust is None else {"robust": problem.robust.describe()}),
-                "seconds_fit": self.seconds_fit_,
-                "seconds_recommend": time.perf_counter() - started,
-                "model_rows": spent.rows,
-                "model_calls": spent.calls,
-                "native_rows": spent.native_rows,
-                **(
-                    {}
-                    if problem.disclosure is None
-                    else {"disclosure": in_english(problem.disclosure.describe)}
-                ),
-                **({"copies_people": True} if self.copies_people else {}),
-                **({} if problem.model.askings == 1 else {"askings": problem.model.askings}),
-                "versions": versions(),
-            }
-        )
+        got.meta.update(self.about(seed, spent, time.perf_counter() - started))
         return got
+
+    def about(self, seed: int, spent: Counter, seconds: float) -> dict[str, Any]:
+        """Return what answers say of how they were made (`Recourse.meta`)."""
+        problem = self.problem_
+        return {
+            "method": self.name,
+            "parameters": self.parameters(),
+            "seed": seed,
+            "target": problem.target.describe(),
+            "needed": problem.bound_target.needed(),
+            "cost_unit": problem.cost.unit,
+            **({} if problem.confidence is None else {"confidence": problem.confidence.describe()}),
+            **({} if problem.robust is None else {"robust": problem.robust.describe()}),
+            "seconds_fit": self.seconds_fit_,
+            "seconds_recommend": seconds,
+            "model_rows": spent.rows,
+            "model_calls": spent.calls,
+            "native_rows": spent.native_rows,
+            **({} if problem.disclosure is None else {"disclosure": in_english(problem.disclosure.describe)}),
+            **({"copies_people": True} if self.copies_people else {}),
+            **({} if problem.model.askings == 1 else {"askings": problem.model.askings}),
+            "versions": versions(),
+        }
 
     def _answer(
         self,
@@ -355,6 +378,12 @@ class Method(Portable, metaclass=CheckedSettings):
         The fast path says who is refused, where there is one, so that the model itself is asked once, about people and
         options together. Whom only the fast path accepts is searched for afterwards.
         """
+        turn = Turn.running()
+        if turn is not None:
+            return answered_in_time(
+                everyone, turn, k, partial(self._search_refused, everyone, k=k, seed=seed, budget=budget),
+                wishes=wishes, method=self.name, prove=self._judge_proves, minimal=self._shortens,
+            )  # fmt: skip
         problem = self.problem_
         presumed, decision = problem.presumed(everyone.x), None
         if presumed is None:

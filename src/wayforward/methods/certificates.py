@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wayforward.deadline import OutOfTime, look, until
 from wayforward.errors import MethodError
 from wayforward.methods.engines.exact.forest_boxes import BOXES, ForestBoxes
 from wayforward.methods.engines.exact.relaxed_boxes import RelaxedBoxes
@@ -33,13 +34,14 @@ _LISTED, _LISTED_DEAR = (
 _TOGETHER = 256
 
 
-def certified(recourse: Recourse, *, boxes: int = BOXES) -> Recourse:
+def certified(recourse: Recourse, *, boxes: int = BOXES, end: float = np.inf) -> Recourse:
     """Return the answer with `Recourse.bound`: proved, nothing that is allowed for a person costs less.
 
     By branch and bound over boxes for forests and boosted trees, for linear models and networks of rectified units
     (see `RelaxedBoxes`), by trying everything where a person's actions can be listed; elsewhere nothing is proved.
     boxes: looked at for a person before the bound reached is returned. Whatever fails costs the certificates of those
     for whom it fails, never the answer. `meta["certified"]` says how many boxes were allowed.
+    end: when its time is over (`wayforward.deadline.now`): nothing is proved of whose turn has not come by then.
     Raises: MethodError for an answer that does not know its problem, or boxes below 1.
     """
     problem = recourse.problem
@@ -55,7 +57,8 @@ def certified(recourse: Recourse, *, boxes: int = BOXES) -> Recourse:
         wishes = None if recourse.preferences is None else recourse.preferences.take(ask)
         relaxed = problem.asking_no_more()
         people = relaxed.population(recourse.x[ask], wishes)
-        least[ask] = least_costs(people, recourse.cost[ask].min(axis=1), boxes)
+        with until(end):
+            least[ask] = least_costs(people, recourse.cost[ask].min(axis=1), boxes)
     got = recourse.with_bound(least)
     got.meta["certified"] = int(boxes)
     return got
@@ -67,7 +70,12 @@ def least_costs(people: Population, cutoff: Floats, boxes: int = BOXES) -> Float
     for bounder in _bounders(people.problem):
         open_ = np.flatnonzero(np.isnan(least))
         for some in np.array_split(open_, -(-open_.size // _TOGETHER)) if open_.size else ():
-            least[some] = np.fmax(least[some], _kept_apart(bounder, people, some, cutoff, boxes))
+            try:
+                look()
+                found = _kept_apart(bounder, people, some, cutoff, boxes)
+            except OutOfTime:
+                return least
+            least[some] = np.fmax(least[some], found)
     return least
 
 

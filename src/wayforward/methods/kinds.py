@@ -9,11 +9,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wayforward.deadline import DEADLINE, Deadline
 from wayforward.errors import MethodError, shown
 from wayforward.methods.base import answer_readable
 from wayforward.preferences import Preferences
@@ -32,8 +33,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MethodQuestion:
-    """One question to a method: people x (n, d), their wishes, and how the method is to search. lasting_budget: for the
-    search for lasting options, in place of the budget of all searches."""
+    """One question to a method: people x (n, d), their wishes, and how the method is to search.
+
+    lasting_budget: for the search for lasting options, in place of the budget of all searches. late (n,) bool: whose
+    searches a deadline has ended by now.
+    """
 
     problem: Problem
     method: Method
@@ -41,6 +45,15 @@ class MethodQuestion:
     wishes: Preferences | None
     how: dict[str, Any]
     lasting_budget: Budget | int | None = None
+    late: Mask = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "late", np.zeros(len(self.x), dtype=bool))
+
+    @property
+    def ended_by(self) -> np.ndarray:
+        """(n,) as of `Recourse.ended_by`, of all searches together."""
+        return np.where(self.late, DEADLINE, "").astype(object)
 
     def answered(
         self,
@@ -65,7 +78,9 @@ class MethodQuestion:
         with warnings.catch_warnings():  # that everybody is accepted already is seen from the outcomes
             warnings.simplefilter("ignore", SchemaWarning)
             how = self.how if budget is None else self.how | {"budget": budget}
-            return method.recommend(self.x[who], 1, preferences=wishes, **how)
+            got = method.recommend(self.x[who], 1, preferences=wishes, **how)
+        self.late[who] |= got.cut_short
+        return got
 
 
 def _fitted_to_twin(method: Method, twin: Problem) -> Method:
@@ -99,11 +114,24 @@ def options_by_kind(
     strict, id = how.pop("strict", False), how.pop("id", None)
 
     def answer(x: People, wishes: Preferences | None) -> Recourse:
-        question = MethodQuestion(problem, method, x, wishes, how, lasting_budget)
-        return _of_kinds(question, question.answered(np.arange(len(x))), chosen)
+        first, others = timed(how, len(x), 1 / len(chosen))
+        question = MethodQuestion(problem, method, x, wishes, first, lasting_budget)
+        found = question.answered(np.arange(len(x)))
+        question.how.update(others)
+        return _of_kinds(question, found, chosen)
 
     nobody = Recourse.of_nobody(problem.schema, len(chosen), method.name)
     return answer_readable(problem, people, answer, nobody, preferences, id=id, strict=strict)
+
+
+def timed(how: dict[str, Any], n: int, share: float) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return how the first of several questions about n people is asked, and what differs for the others: where there
+    is a deadline, the first has a share of the time, the others what is left of it."""
+    given = Deadline.of(how.get("deadline"))
+    if given is None:
+        return dict(how), {}
+    whole = given.begun(n)
+    return {**how, "deadline": whole.part(share)}, {"deadline": whole}
 
 
 def _of_kinds(question: MethodQuestion, first: Recourse, chosen: tuple[str, ...]) -> Recourse:
@@ -122,6 +150,7 @@ def _of_kinds(question: MethodQuestion, first: Recourse, chosen: tuple[str, ...]
         decision=(first.accepted, first.score_before), method=first.method,
     )  # fmt: skip
     got = replace(got, seconds=shared_seconds(first.seconds, spent), kind=_labels(got, chosen, found))
+    got = replace(got, ended_by=question.ended_by)
     got = got.with_bound(first.bound[:, 0])  # nothing that is allowed costs less, of whatever kind
     got.meta.update(summed_meta(spent) | {"kinds": list(chosen)})
     return with_survival(problem, got)

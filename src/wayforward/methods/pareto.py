@@ -19,7 +19,7 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import answer_readable
-from wayforward.methods.kinds import MethodQuestion, shared_seconds, summed_meta
+from wayforward.methods.kinds import MethodQuestion, shared_seconds, summed_meta, timed
 from wayforward.preferences import Preferences
 from wayforward.problem.plausibility.base import Plausibility
 from wayforward.recourse import Recourse
@@ -61,8 +61,10 @@ def pareto_options(
     strict, id = how.pop("strict", False), how.pop("id", None)
 
     def answer(x: People, wishes: Preferences | None) -> Recourse:
-        question = MethodQuestion(problem, method, x, wishes, how)
+        alone, others = timed(how, len(x), 1 / 2)
+        question = MethodQuestion(problem, method, x, wishes, alone)
         first = question.answered(np.arange(len(x)))
+        question.how.update(others)
         limited = list(_limited(question, first, chosen, plausibility))
         action = np.full((len(x), 1 + len(limited), problem.schema.d), np.nan)
         action[:, 0] = first.action[:, 0]
@@ -77,7 +79,8 @@ def pareto_options(
         )  # fmt: skip
         spent = [first, *(one for _, one in limited)]
         got.meta.update(summed_meta(spent) | {"objectives": list(chosen)})
-        return replace(got.with_bound(first.bound[:, 0]), seconds=shared_seconds(first.seconds, spent))
+        got = replace(got.with_bound(first.bound[:, 0]), seconds=shared_seconds(first.seconds, spent))
+        return replace(got, ended_by=question.ended_by)
 
     nobody = Recourse.of_nobody(problem.schema, k, method.name)
     return answer_readable(problem, people, answer, nobody, preferences, id=id, strict=strict)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from wayforward.deadline import Pace, in_time, look
 from wayforward.errors import DeviceError, ModelError, UnsupportedModel
 from wayforward.model import kernels
 from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Network
@@ -130,6 +131,7 @@ class Counter:
 
     def add(self, rows: int, calls: int = 1) -> None:
         """Count rows of the fast path."""
+        look()
         with _LOCK:
             for counter in (self, *self._open()):
                 counter.rows += rows
@@ -226,6 +228,7 @@ class Model(ABC):
     def __init__(self) -> None:
         self.counter = Counter()
         self.notes: list[str] = []
+        self.paces = Pace(), Pace()  # of the fast path, of the wrapped object itself
 
     # -- what every model does ---------------------------------------------------------------------------
 
@@ -249,8 +252,12 @@ class Model(ABC):
         x = self.as_rows(x)
         if len(x) == 0:
             return np.empty((0, self.width))
-        self.counter.add(*self._handed(len(x), native=False))
-        return self._checked.outputs(self._outputs(x), len(x))
+
+        def ask(part: Floats) -> tuple[Floats]:
+            self.counter.add(*self._handed(len(part), native=False))
+            return (self._checked.outputs(self._outputs(part), len(part)),)
+
+        return in_time(ask, x, self.paces[0 if self.has_fast_path else 1])[0]
 
     def native(self, x: Floats) -> tuple[Floats, Ints]:
         """(m, d) -> outputs (m, c) and label index (m,) by the wrapped object itself, on rows as it was
@@ -264,9 +271,13 @@ class Model(ABC):
         return self._asked(x) if self._memory is None else self._memory.answer(x, self._asked)
 
     def _asked(self, x: Floats) -> tuple[Floats, Ints]:
-        self.counter.add_native(*self._handed(len(x), native=True))
-        out, label = self._native(x)
-        return self._checked.outputs(out, len(x)), label
+        def ask(part: Floats) -> tuple[Floats, Ints]:
+            self.counter.add_native(*self._handed(len(part), native=True))
+            out, label = self._native(part)
+            return self._checked.outputs(out, len(part)), label
+
+        out, label = in_time(ask, x, self.paces[1])
+        return out, label
 
     def remember(self) -> None:
         """Let `native` look up what it was asked before, uncounted; a model that is random is asked every time."""

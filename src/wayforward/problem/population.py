@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wayforward.deadline import OutOfTime
 from wayforward.errors import PreferencesError
+from wayforward.problem.best_so_far import Shared
 from wayforward.problem.reach import CommonReach, in_time, lattice_ends
 from wayforward.shapes import Mask, People, PerRow, Rows, Who
 from wayforward.streams import keys_of
@@ -72,6 +74,7 @@ class Population:
         self.rows = np.zeros(self.n, dtype=np.int64)  # model rows spent on each person
         self.cache: dict[Any, Any] = {}  # what a robust condition worked out for these people
         self.aim: np.ndarray | None = None  # (n,) how far beyond the boundary the expected score must be
+        self.best: Shared | None = None  # what was found so far, where a deadline may end the search
 
     # -- what each person may do ---------------------------------------------------------------------------
 
@@ -302,10 +305,34 @@ class Population:
     def _scorer(self) -> object:
         return self.problem.model.specialise(self.x, self.changeable)
 
-    def outputs(self, who: Who, after: Rows) -> np.ndarray:
-        """(m, c) model outputs, counted for each person."""
+    def outputs(self, who: Who, after: Rows, action: Rows | None = None) -> np.ndarray:
+        """(m, c) model outputs, counted for each person. action (m, d): what led there, where the caller knows it."""
         self.rows += np.bincount(who, minlength=self.n)
-        return np.asarray(self._scorer.outputs(who, after))  # type: ignore[attr-defined]
+        try:
+            out = np.asarray(self._scorer.outputs(who, after))  # type: ignore[attr-defined]
+        except OutOfTime as cut:
+            if cut.outputs is not None:
+                self._keep_best(who, after, action, cut.outputs[0])
+            raise
+        if self.best is not None:
+            self._keep_best(who, after, action, out)
+        return out
+
+    def _keep_best(self, who: Who, after: Rows, action: Rows | None, outputs: np.ndarray) -> None:
+        """Note what the model said of the first rows (m', c), where somebody may stop the search."""
+        if self.best is None or self.problem.robust is not None:
+            return
+        if action is None and not self.problem.independent:
+            return
+        who, after = who[: len(outputs)], after[: len(outputs)]
+        if action is None:
+            action = np.where(self.schema.differs(after, self.x[who]), after, np.nan)
+        self.best.add(who, action[: len(outputs)], self.problem.bound_target.score(outputs))
+
+    def propose(self, who: Who, action: Rows) -> None:
+        """Note actions (m, d) that a search found in its own way, for the case that it is stopped before its end."""
+        if self.best is not None:
+            self.best.add(who, action, np.full(len(who), np.inf))
 
     def drawn_outputs(self, who: Who, rows: Rows) -> np.ndarray:
         """(m, c) model outputs of rows that no person's budget pays for."""
@@ -317,9 +344,11 @@ class Population:
         Where the problem asks for more than today's decision (`Problem.robust`), the score that is left of it.
         action (m, d): what led there, where the caller knows it; in a causal world errors of carrying out need it.
         """
-        score = self.problem.bound_target.score(self.outputs(who, after))
+        score = self.problem.bound_target.score(self.outputs(who, after, action))
         if self.problem.robust is not None:
             score = self.problem.robust.score(self, who, after, action, score)
+            if self.best is not None and action is not None:
+                self.best.add(who, action, score)
         return score if self.aim is None else score - self.aim[who]
 
     def reached(self, who: Who, after: Rows) -> Mask:
@@ -402,4 +431,5 @@ class Population:
         some.wishes = None if self.wishes is None else self.wishes.take(who)
         some._start()
         some.aim = None if self.aim is None else self.aim[who]
+        some.best = None if self.best is None else self.best.take(who)
         return some

@@ -70,7 +70,8 @@ class Answers:
         return found
 
     def counts(self) -> dict[str, Any]:
-        """People, problems, outcomes, model rows and seconds of all finished shards together."""
+        """People, problems, outcomes, model rows and seconds of all finished shards together, and with a deadline whose
+        searches it ended (`cut_short`)."""
         entries = self.entries()
         total: dict[str, Any] = {
             name: sum(entry[name] for entry in entries)
@@ -78,6 +79,8 @@ class Answers:
         }
         ends = {o.name: sum(entry["outcomes"].get(o.name, 0) for entry in entries) for o in Outcome}
         ends = {name: count for name, count in ends.items() if count or name != Outcome.NOT_ASKED.name}
+        if any("cut_short" in entry for entry in entries):
+            total["cut_short"] = sum(entry.get("cut_short", 0) for entry in entries)
         return {"shards": len(entries), **total, "outcomes": ends}
 
     def file(self, shard: int) -> Path:
@@ -150,6 +153,9 @@ class Answers:
             more["reasons"] = np.array(
                 [why or "" for why in table.column("reason").to_pylist()[::k]], dtype=object
             )
+        if "ended_by" in table.column_names:
+            ended = table.column("ended_by").to_pylist()[::k]
+            more["ended_by"] = np.array([by or "" for by in ended], dtype=object)
         if question.get("id"):
             name = str(question["id"])
             own = np.empty(n, dtype=object)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wayforward.deadline import Deadline, now
 from wayforward.errors import DataError, FileFormatError, MethodError, PreferencesError, require
 from wayforward.methods import Method
 from wayforward.methods import method as method_of
@@ -48,10 +49,18 @@ class ShardWork:
     settings: ShardSettings
     text: bool
 
-    def __call__(self, people: Path, shard: int, first: int, wishes: Preferences | None) -> dict[str, Any]:
-        """Return the entry of the shard."""
+    def __call__(
+        self,
+        people: Path,
+        shard: int,
+        first: int,
+        wishes: Preferences | None,
+        deadline: Deadline | None = None,
+    ) -> dict[str, Any]:
+        """Return the entry of the shard. deadline: its own part of the time."""
+        settings = self.settings if deadline is None else replace(self.settings, deadline=deadline)
         return answer_shard(
-            self.method, people, self.out, self.settings, shard=shard, first=first, preferences=wishes,
+            self.method, people, self.out, settings, shard=shard, first=first, preferences=wishes,
             text=self.text,
         )  # fmt: skip
 
@@ -65,6 +74,7 @@ def recommend_table(
     *,
     seed: int = 0,
     budget: int | None = None,
+    deadline: Deadline | float | None = None,
     preferences: Preferences | None = None,
     id: str | None = None,
     form: Form = "long",
@@ -81,7 +91,8 @@ def recommend_table(
 
     problem: a problem, for which `method` is fitted, or a fitted method. people: a path to CSV, TSV (also .gz) or
     Parquet, a folder of Parquet files, or a table in memory; columns that nobody needs are left out. k, seed,
-    budget, preferences: as of `wf.recommend`; the answers are its bits, whatever the shards and the workers. id: a
+    budget, preferences: as of `wf.recommend`; the answers are its bits, whatever the shards and the workers.
+    deadline: as of `wf.recommend`, of the whole run; shards that are answered with it hang on the machine. id: a
     column that names people, carried through. form: 'long' or 'compact', see `ShardSettings`. room: options
     go farther where that makes them at most this share dearer (`with_room`). rows_per_shard: people
     in memory at once for each worker. on: 'threads', 'processes' or 'ray' (a cluster, if one was joined; `out` must
@@ -110,12 +121,13 @@ def recommend_table(
             "chance",
             "id",
             "reason",
+            "ended_by",
         ):
             raise DataError(f"id='{id}' is a column that answers have anyway. Rename it in the table.")
         columns += [] if id in columns else [id]
     source.check(columns)
     engine: Kind = on or ("threads" if chosen.frees_interpreter else "processes")
-    settings = ShardSettings(k, seed, budget, id, form, room=room)
+    settings = ShardSettings(k, seed, budget, id, form, room=room, deadline=Deadline.of(deadline))
     folder = Path(out)
     question = {
         "people": source.fingerprint(), "preferences": digest(preferences and preferences.to_dict()),
@@ -127,6 +139,10 @@ def recommend_table(
     work = ShardWork(chosen, folder, settings, source.text)
     pieces = _pieces(source, columns, folder, rows_per_shard, done, preferences)
     total, ready = source.people(), sum(done.values())
+    if settings.deadline is not None:
+        pieces = _timed(
+            pieces, settings.deadline, None if total is None else total - ready, rows_per_shard, workers
+        )
     with warnings.catch_warnings():  # threads would mix up each other's filters
         for _, entry in as_done(work, pieces, workers=workers, on=engine):
             _staged(folder, entry["shard"]).unlink(missing_ok=True)
@@ -142,6 +158,23 @@ def recommend_table(
         folder / MANIFEST, json.dumps({**answers.manifest, "finished": True, **answers.counts()}, indent=2)
     )
     return Answers.open(folder)
+
+
+def _timed(
+    pieces: Iterable[tuple[Any, ...]], given: Deadline, people: int | None, rows: int, workers: int
+) -> Iterator[tuple[Any, ...]]:
+    """Add to each piece its part of the time that is left: in equal parts where it is known how many there are.
+
+    people: who are not answered yet, in all.
+    """
+    started = now()
+    for i, piece in enumerate(pieces):
+        own = given
+        if given.total is not None:
+            left = given.total - (now() - started)
+            rounds = 1 if people is None else -(-max(people - i * rows, 1) // (rows * workers))
+            own = replace(given, total=max(left / rounds, 1e-3))
+        yield (*piece, own)
 
 
 def _fitted(problem: Any, method: str | Method, parameters: dict[str, Any]) -> Method:

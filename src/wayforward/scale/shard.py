@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from wayforward.deadline import Deadline
 from wayforward.errors import DataError, MethodError, require
 from wayforward.methods import Budget, Method
 from wayforward.plain_files import file_digest, make_folder, write_text, written
@@ -33,7 +34,7 @@ class ShardSettings:
     k, seed, budget: as of `Method.recommend`. id: a column that names people, carried through. form: 'long' has one
     row for each person and option with the values before, set and after; 'compact' leaves out the values before and
     after, and what nobody can act on. question: the hash of what the run hangs on, written into every entry.
-    room: options go farther where that makes them at most this share dearer, see `with_room`.
+    room: options go farther where that makes them at most this share dearer, see `with_room`. deadline: seconds.
     """
 
     k: int = 1
@@ -43,6 +44,7 @@ class ShardSettings:
     form: Form = "long"
     question: str = ""
     room: float = 0.0
+    deadline: Deadline | None = None
 
     def __post_init__(self) -> None:
         if self.form not in get_args(Form):
@@ -53,7 +55,9 @@ class ShardSettings:
 
     def plain(self) -> dict[str, Any]:
         """The settings that answers hang on, as plain data."""
-        out = {name: value for name, value in asdict(self).items() if name != "question"}
+        out = {name: value for name, value in asdict(self).items() if name not in ("question", "deadline")}
+        if self.deadline is not None:
+            out["deadline"] = self.deadline.plain()
         return out if self.room else {name: value for name, value in out.items() if name != "room"}
 
 
@@ -100,13 +104,17 @@ def _answered(
             warnings.simplefilter("ignore")
             got = method.recommend(
                 x[there], settings.k, seed=settings.seed, budget=settings.budget, workers=1,
+                deadline=settings.deadline,
                 preferences=None if preferences is None else preferences.take(there),
             )  # fmt: skip
             if settings.room and method.problem_.model.has_fast_path:
                 got = with_room(got, most=settings.room)
         counts = {name: int(got.meta[name]) for name in counts}
+    late = {i: why for i, why in enumerate(got.reasons.tolist()) if why}  # not asked in time
     if reasons:
         got = got.among(x, reasons, preferences)
+        late = {int(there[i]): why for i, why in late.items()}
+        got.reasons[list(late)] = list(late.values())
     own = {} if ids is None else {str(settings.id): ids}
     made = _table(got, first + np.arange(len(x)), own, columns)
     folder = Path(out)
@@ -123,6 +131,7 @@ def _answered(
         "problems": len(reasons),
         "outcomes": got.outcomes(),
         **counts,
+        **({} if settings.deadline is None else {"cut_short": int(got.cut_short.sum())}),
         "seconds": time.perf_counter() - started,
     }
     (folder / ENTRIES).mkdir(parents=True, exist_ok=True)
@@ -136,6 +145,7 @@ def answer_columns(schema: Schema, settings: ShardSettings, id_type: Any = None)
     fields: list[tuple[str, Any]] = [("person", pa.int64())]
     fields += [] if id_type is None else [(str(settings.id), id_type)]
     fields += [("option", pa.int32()), ("outcome", pa.string()), ("reason", pa.string())]
+    fields += [] if settings.deadline is None else [("ended_by", pa.string())]
     fields += [(name, pa.float64()) for name in ("cost", "plain_cost", "score", "score_before", "chance")]
     for feature in schema.features:
         kind = _arrow_type(feature)
@@ -168,6 +178,7 @@ def _table(got: Recourse, person: np.ndarray, own: dict[str, Any], columns: Any)
     repeated = np.repeat(np.arange(got.n), got.k)
     frame |= {
         "reason": np.array([why or None for why in got.reasons.tolist()], dtype=object)[repeated],
+        "ended_by": got.ended_by[repeated],
         "person": person[repeated],
         "score_before": got.score_before[repeated],
         "chance": got.chance.ravel(),

@@ -276,11 +276,12 @@ class Client:
 
     def start_job(
         self, kind: str, model: str, people: str | Path, groups: Sequence[str] = (),
-        threshold: float | None = None,
+        threshold: float | None = None, deadline: float | None = None,
     ) -> Plain:  # fmt: skip
         """Start a job on a table of people: kind "plans" or "audit"; groups: features to compare along; threshold: of
-        an audit, in place of the model's."""
-        fields = {"kind": kind, "model": model, "groups": ",".join(groups), "threshold": threshold}
+        an audit, in place of the model's; deadline: of plans, seconds that their search may take."""
+        fields = {"kind": kind, "model": model, "groups": ",".join(groups)}
+        fields |= {"threshold": threshold, "deadline": deadline}
         return self._one("POST", "/jobs", fields=fields, files={"people": people})
 
     def stop_job(self, id: str) -> Plain:

@@ -109,15 +109,20 @@ def _plans(
 
     answers = recommend_table(
         project.problem, _people(folder), folder / "answers", k=int(given.get("k", 3)), room=0.05,
-        rows_per_shard=2000, progress=pulse,
+        rows_per_shard=2000, progress=pulse, deadline=given.get("deadline"),
     )  # fmt: skip
     rows, before = [], 0
     for part in answers.parts():
         rows += [row | {"person": before + row["person"]} for row in plans_table(part)]
         before += part.n
     write_csv(rows, folder / "answers.csv")
-    ends = answers.counts()["outcomes"]
-    return ", ".join(f"{marks(f'{count:,}')} {gettext(_ENDS[name])}" for name, count in ends.items() if count)
+    counts = answers.counts()
+    told = [
+        f"{marks(f'{count:,}')} {gettext(_ENDS[name])}" for name, count in counts["outcomes"].items() if count
+    ]
+    if counts.get("cut_short"):
+        told.append(gettext("{n} ended by the deadline", n=marks(f"{counts['cut_short']:,}")))
+    return ", ".join(told)
 
 
 def _audit(

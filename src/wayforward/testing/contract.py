@@ -6,12 +6,14 @@ Example: ``class TestMine(MethodContract): method = "mine"``.
 from __future__ import annotations
 
 import pickle
+from itertools import count
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from jaxtyping import Bool, Float, jaxtyped
 
+from wayforward.deadline import clock_of
 from wayforward.errors import MissingExtra, ProblemError, UnsupportedModel
 from wayforward.evaluate import second_opinion
 from wayforward.methods import Method
@@ -232,6 +234,22 @@ class MethodContract:
         assert small.n == got.n
         assert small.meta["model_rows"] <= max(got.meta["model_rows"], 1)
         assert it.problem.reached(small.after[small.found])[0].all()
+
+    @pytest.mark.parametrize("looks", [4, 30])
+    def test_a_deadline_ends_it_and_what_was_found_by_then_holds(self, looks: int) -> None:
+        """On a clock that moves by a second whenever somebody looks: n rows, judged, and no proof that was cut."""
+        it, got = self.ask(self.kinds[0], self.worlds[0])
+        method, ticks = self.fitted(it.problem), count()
+        with clock_of(lambda: float(next(ticks))):
+            late = method.recommend(it.x, 2, seed=3, deadline=looks)
+        assert late.n == got.n
+        assert it.problem.reached(late.after[late.found])[0].all()
+        assert second_opinion(it.problem, late).usable[late.found].all()
+        none, whole = late.outcome[:, 0] == Outcome.NONE_EXISTS, ~late.cut_short
+        assert not (none & ~whole).any()
+        assert not (none & got.found[:, 0]).any()
+        assert (late.accepted[late.readable] == got.accepted[late.readable]).all()
+        self._same(late[np.flatnonzero(whole)], got[np.flatnonzero(whole)])
 
     # -- 9: no way forward is an answer ---------------------------------------------------------------------
 

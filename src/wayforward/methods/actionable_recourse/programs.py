@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wayforward.deadline import look
 from wayforward.methods.actionable_recourse.menus import personal_menus
 from wayforward.methods.actionable_recourse.rule_clauses import RuleClauses
 from wayforward.methods.engines.exact import selection
@@ -51,6 +52,7 @@ class ProgramSearch:
         self._relax()
         clauses = [self.rules.clauses(i) if not self.done[i] else () for i in range(self.people.n)]
         while True:
+            look()
             open_ = np.flatnonzero(~self.done & (self.n_solves < self.prepared.solves))
             if not open_.size:
                 return self.action, self.proved

@@ -20,7 +20,7 @@ def same_people(people: Population, twin: Problem) -> Population:
     """Put the same people before another problem; model rows are counted together."""
     some = Population(twin, people.x, people.preferences)
     some.weight, some.plain_weight, some.aim = people.weight, people.plain_weight, people.aim
-    some.rows = people.rows
+    some.rows, some.best = people.rows, people.best
     return some
 
 

@@ -35,6 +35,8 @@ class CheapestFirst:
         refused = who[~people.allowed(who, self.action[who], got.after[who])]  # the judge has the last word
         self.action[refused], found[refused] = np.nan, False
         self.open = np.flatnonzero(~found & ~self.none)
+        who = np.flatnonzero(found)
+        people.propose(who, self.action[who])
 
     def _take(self, who: np.ndarray, after: np.ndarray) -> None:
         self.action[who] = np.where(self.people.schema.differs(after, self.people.x[who]), after, np.nan)

@@ -108,6 +108,21 @@ def add_model(
     return go(request, "/staff/models")
 
 
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value <= 1e7:
+        raise DataError(
+            gettext(
+                "The time {typed} is no number of seconds above 0. Use one like 600, or leave it out.",
+                typed=repr(text[:20]),
+            )
+        )
+    return value
+
+
 def _share(text: str) -> float:
     try:
         value = float(text)
@@ -208,6 +223,8 @@ def start_job(
     given: dict[str, Any] = {"groups": list(names_in(str(form.get("groups", ""))))}
     if kind == "audit" and (threshold := str(form.get("threshold", "")).strip()):
         given["threshold"] = _share(threshold)
+    if kind == "plans" and (seconds := str(form.get("deadline", "")).strip()):
+        given["deadline"] = _seconds(seconds)
     if code := str(form.get("language", "")):
         check_language(code)
     given["language"] = code or language()

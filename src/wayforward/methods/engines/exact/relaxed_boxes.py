@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wayforward.deadline import look
 from wayforward.methods.engines.exact.box_costs import BoxBound, BoxMenu, least_peak, least_sum
 from wayforward.methods.engines.seeker import packing
 from wayforward.model.adapted import SINGLE
@@ -107,6 +108,7 @@ class RelaxedBoxes:
         looked = np.bincount(boxes.owner, minlength=n)
         least, done = np.full(n, np.nan), unclear.copy()
         while True:
+            look()
             lowest = np.full(n, np.inf)
             np.minimum.at(lowest, boxes.owner, boxes.bound)
             sealed = np.full(n, np.inf)  # of boxes that nothing can split any more

@@ -19,6 +19,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from wayforward.deadline import look
+
 _CHANGE = 1e-5  # of the scaled objective, for each change: a billionth of a typical cost
 _TIE = 1e-12  # relative rounding error that a sum of gains may carry
 _CELLS = 3_000_000  # menu entries worked on at once
@@ -788,7 +790,11 @@ def _lower(
 def solve_all(programs: list[Program], workers: int) -> list[Solved]:
     """Solve many programs, in this process or in a pool; the order and the answers are the same."""
     if workers <= 1 or len(programs) < 4 * workers:
-        return [solve(program) for program in programs]
+        solved = []
+        for program in programs:
+            look()
+            solved.append(solve(program))
+        return solved
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 

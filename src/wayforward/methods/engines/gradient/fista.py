@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wayforward.deadline import look
 from wayforward.methods.engines.gradient.relaxed_state import RelaxedState
 from wayforward.methods.engines.gradient.steps import simplex
 from wayforward.problem.batching import ask
@@ -157,6 +158,7 @@ def descend(
     level_price = net.price[:, level, None]
     away = net.away * level_price
     for step in range(steps):
+        look()
         pace = step / (step + 3.0)
         point = x + pace * (x - old)
         ahead = simplex(share + pace * (share - old_share), loose) if len(level) else share

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from wayforward.deadline import look
 from wayforward.methods.engines.gradient.relaxed_state import RelaxedState
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def run(found: Any, people: Population, state: RelaxedState, loss: Loss, *, step
     size = np.ones(len(state.who))
     pace = np.full((len(state.who), 1), rate)
     for step in range(1, steps + 1):
+        look()
         score, slope, slope_share = found(people, state, turn=step)
         move, share = state.move, state.share
         if step == 1:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from wayforward.deadline import look
 from wayforward.density.generative.generator import Generator
 from wayforward.devices import device_of
 from wayforward.errors import require
@@ -392,6 +393,7 @@ class Latent(Portable):
         move = self._descend if self.exact else self._differ
         step = 0
         while live.size:
+            look()
             lot = min(how.check, how.steps - step)
             live = live[people.rows[state.who[live]] + lot * spend + 1 <= cap[state.who[live]]]
             if lot <= 0 or not live.size:

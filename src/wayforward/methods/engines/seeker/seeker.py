@@ -128,8 +128,12 @@ class Seeker:
                 lost = np.isnan(score[again, 0])
                 out[again[lost]], score[again[lost]] = more[lost], other[lost]
         people.rows += rows
+        found = _actions(people, out, score)
+        if people.best is not None:
+            who, option = np.nonzero(~np.isnan(found).all(2))
+            people.propose(who, found[who, option])
         people.problem.model.counter.add(int(rows.sum()))
-        return _actions(people, out, score)
+        return found
 
     def proposals(self, people: Population, k: int, limit: int, aim: float) -> Actions:
         """Return up to k options a person (n, k, d) whose margin is `aim` beyond what is asked for, as far as this

@@ -140,6 +140,7 @@ def start_job(
     groups: Annotated[str, Form(max_length=2000, description="Features to compare along, with commas between.")] = "",
     language: Annotated[str, Form(pattern=f"^({'|'.join(LANGUAGES)})?$")] = "",
     threshold: Annotated[float | None, Form(gt=0, lt=1, description="Of an audit, in place of the model's.")] = None,
+    deadline: Annotated[float | None, Form(gt=0, le=1e7, description="Of plans: seconds for their search.")] = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Put a job in the queue: plans for a table of people, or an audit of everybody in it."""
     if kind not in overview.kinds_for(who):
@@ -147,6 +148,8 @@ def start_job(
     wanted: dict[str, Any] = {"groups": list(names_in(groups)), "language": language or spoken()}
     if kind == "audit" and threshold is not None:
         wanted["threshold"] = threshold
+    if kind == "plans" and deadline is not None:
+        wanted["deadline"] = deadline
     with people_file(people) as file:
         id = to.jobs.start(kind, model, wanted, file, who)
     return job(to, id, who)
