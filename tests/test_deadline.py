@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,8 @@ from wayforward.answers import letter
 from wayforward.errors import MethodError
 from wayforward.evaluate import second_opinion
 from wayforward.methods import Method
+from wayforward.methods.certificates import certified
+from wayforward.methods.in_time import Turn
 from wayforward.recourse import Outcome, Recourse
 from wayforward.testing.problems import Case, case
 
@@ -122,7 +126,7 @@ def test_seconds_a_person_are_shared_by_those_who_are_searched_for_together(slow
 def test_answers_say_in_words_that_they_depend_on_it(slow: Slow) -> None:
     it, fitted = opaque()
     told = []
-    for seconds in (6.0, 18.0):
+    for seconds in (4.0, 18.0):
         slow.time = 0.0
         got = fitted.recommend(it.x, 1, deadline=seconds)
         assert f"{int(got.cut_short.sum())} ended by the deadline" in repr(got)
@@ -133,11 +137,11 @@ def test_answers_say_in_words_that_they_depend_on_it(slow: Slow) -> None:
     assert "time given for the search was over" in found[0].explain(int(found[1]))
     assert "time given for the search was over" in letter(it.problem, found[0], int(found[1]))
     assert "in the time that was given" in empty[0].explain(int(empty[1]))
-    assert "in der Zeit" in empty[0].explain(int(empty[1]), language="de")
+    assert "in der Zeit, die vorgesehen war" in empty[0].explain(int(empty[1]), language="de")
 
 
 @pytest.mark.parametrize("ending", ["json", "parquet"])
-def test_files_keep_whose_search_was_ended(slow: Slow, tmp_path, ending: str) -> None:  # noqa: ANN001
+def test_files_keep_whose_search_was_ended(slow: Slow, tmp_path: Path, ending: str) -> None:
     it, fitted = opaque()
     slow.time = 0.0
     got = fitted.recommend(it.x, 1, deadline=12.0)
@@ -179,3 +183,33 @@ def test_the_pace_of_a_model_is_bounded_from_above() -> None:
     pace.learn(5, 1.0)
     assert pace.most(5.0, 1000) == 80 and pace.seconds(80) == 1.0
     assert pace.most(0.5, 1000) == 0
+
+
+def test_tables_and_kinds_keep_to_it_and_say_so(slow: Slow, tmp_path: Path) -> None:
+    it, fitted = opaque()
+    slow.time = 0.0
+    people = it.problem.schema.decode(it.x)
+    answers = wf.recommend_table(fitted, people, tmp_path / "late", deadline=12.0, rows_per_shard=8)
+    assert slow.time <= 1.5 * 12.0
+    parts = list(answers.parts())
+    assert answers.counts()["cut_short"] == sum(int(part.cut_short.sum()) for part in parts) > 0
+    assert answers.manifest["question"]["deadline"] == {"total": 12.0}
+    slow.time = 0.0
+    got = wf.recommend(it.problem, it.x, fitted, kinds=("cheapest", "fewest"), deadline=20.0)
+    assert slow.time <= 1.5 * 20.0 and got.cut_short.any()
+
+
+def test_where_no_time_is_left_nothing_is_certified() -> None:
+    it = case("forest", "independent", 0, 40)
+    method = wf.method("local-search").fit(it.problem)
+    got = method.recommend(it.x, 1)
+    assert np.isfinite(certified(got).bound).any()
+    assert np.isnan(certified(got, end=clocks.now()).bound).all()
+
+
+def test_a_turn_that_travels_keeps_what_is_left_of_its_time() -> None:
+    """In another process; a wall clock that was set back meanwhile makes no time."""
+    with clocks.clock_of(lambda: 100.0):
+        packed = pickle.dumps(Turn(107.0, (np.zeros(1, bool), np.zeros(1))))
+    with clocks.clock_of(lambda: 5000.0):
+        assert 5006.0 < pickle.loads(packed).end <= 5007.0
