@@ -125,15 +125,15 @@ def test_seconds_a_person_are_shared_by_those_who_are_searched_for_together(slow
 
 def test_answers_say_in_words_that_they_depend_on_it(slow: Slow) -> None:
     it, fitted = opaque()
-    told = []
+    seen = []
     for seconds in (4.0, 18.0):
         slow.time = 0.0
         got = fitted.recommend(it.x, 1, deadline=seconds)
         assert f"{int(got.cut_short.sum())} ended by the deadline" in repr(got)
         assert got.meta["deadline"] == {"total": seconds}
-        told += [(got, i) for i in np.flatnonzero(got.cut_short)]
-    found = next((got, i) for got, i in told if got.found[i, 0])
-    empty = next((got, i) for got, i in told if not got.found[i, 0])
+        seen += [(got, i) for i in np.flatnonzero(got.cut_short)]
+    found = next((got, i) for got, i in seen if got.found[i, 0])
+    empty = next((got, i) for got, i in seen if not got.found[i, 0])
     assert "time given for the search was over" in found[0].explain(int(found[1]))
     assert "time given for the search was over" in letter(it.problem, found[0], int(found[1]))
     assert "in the time that was given" in empty[0].explain(int(empty[1]))

@@ -117,12 +117,12 @@ def _plans(
         before += part.n
     write_csv(rows, folder / "answers.csv")
     counts = answers.counts()
-    told = [
+    ends = [
         f"{marks(f'{count:,}')} {gettext(_ENDS[name])}" for name, count in counts["outcomes"].items() if count
     ]
     if counts.get("cut_short"):
-        told.append(gettext("{n} ended by the deadline", n=marks(f"{counts['cut_short']:,}")))
-    return ", ".join(told)
+        ends.append(gettext("{n} ended by the deadline", n=marks(f"{counts['cut_short']:,}")))
+    return ", ".join(ends)
 
 
 def _audit(
