@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -166,7 +167,7 @@ def test_compiled_searches_take_few_people_at_a_time() -> None:
 
 
 @pytest.mark.parametrize("given", [0, -1.0, float("nan"), float("inf"), "60", True, (1, 2)])
-def test_what_is_no_time_is_refused(given: object) -> None:
+def test_what_is_no_time_is_refused(given: Any) -> None:
     it = case("linear", "independent", 0, 12)
     with pytest.raises(MethodError, match="deadline"):
         wf.recommend(it.problem, it.x, deadline=given)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wayforward.deadline import Pace, in_time, look
+from wayforward.deadline import OutOfTime, Pace, in_time, look
 from wayforward.errors import DeviceError, ModelError, UnsupportedModel
 from wayforward.model import kernels
 from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Network
@@ -268,7 +268,12 @@ class Model(ABC):
         x = self.as_rows(x)
         if len(x) == 0:
             return np.empty((0, self.width)), np.empty(0, np.int64)
-        return self._asked(x) if self._memory is None else self._memory.answer(x, self._asked)
+        if self._memory is None:
+            return self._asked(x)
+        try:
+            return self._memory.answer(x, self._asked)
+        except OutOfTime:
+            raise OutOfTime from None  # what it has are answers to other rows than the first of these
 
     def _asked(self, x: Floats) -> tuple[Floats, Ints]:
         def ask(part: Floats) -> tuple[Floats, Ints]:

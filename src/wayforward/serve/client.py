@@ -280,7 +280,7 @@ class Client:
     ) -> Plain:  # fmt: skip
         """Start a job on a table of people: kind "plans" or "audit"; groups: features to compare along; threshold: of
         an audit, in place of the model's; deadline: of plans, seconds that their search may take."""
-        fields = {"kind": kind, "model": model, "groups": ",".join(groups)}
+        fields: dict[str, Any] = {"kind": kind, "model": model, "groups": ",".join(groups)}
         fields |= {"threshold": threshold, "deadline": deadline}
         return self._one("POST", "/jobs", fields=fields, files={"people": people})
 
