@@ -39,6 +39,7 @@ _HOME = {
     "report": "answers",
     "recommend_table": "scale",
     "attack": "impact.disclosure",
+    "honesty": "impact.honesty",
     "WayforwardError": "errors",
     "MissingExtra": "errors",
 }
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     from wayforward.errors import MissingExtra, WayforwardError
     from wayforward.evaluate import evaluate, evaluate_rows
     from wayforward.impact.disclosure import attack
+    from wayforward.impact.honesty import honesty
     from wayforward.methods import method, methods_table, recommend
     from wayforward.model import Access, wrap
     from wayforward.preferences import Preferences

@@ -151,3 +151,17 @@ def test_the_page_says_what_a_yes_means_and_how_good_the_model_is(shell):
     assert (got["accuracy"], got["accepts_of_favourable"], got["refuses_of_others"]) == (0.75, 1.0, 0.5)
     assert got["balanced_accuracy"] == 0.75
     assert _is_rare(np.arange(100) < 14) and not _is_rare(np.arange(100) < 16)
+
+
+def test_honesty_is_part_of_the_page_and_of_the_numbers(shell):
+    """Offers of local-search before a linear model are the cheapest, and the page says what misreports gain."""
+    shell(
+        "audit --train train.csv --label y --favourable 1 --schema schema.yaml --model lr --people train.csv "
+        "--group housing --n 30 --second none --retrained 1 --summary none --honesty 20 --json a.json --html a.html"
+    )
+    found = json.loads((shell.folder / "a.json").read_text())["meta"]["honesty"]
+    assert found["offers"]["people"] == 20
+    assert found["offers"]["cheaper"]["value"] < 0.1
+    assert {one["feature"] for one in found["misreports"]} == {"age", "income", "savings", "housing"}
+    page = (shell.folder / "a.html").read_text()
+    assert "Are the offers honest" in page and "Any misreport" in page

@@ -435,6 +435,14 @@ def audit(
     correction: Annotated[
         str, typer.Option("--correction", help="For many comparisons: holm or benjamini-hochberg.")
     ] = "holm",
+    honesty: Annotated[
+        int,
+        typer.Option(
+            "--honesty",
+            min=0,
+            help="Hold the offers to so many people against what else exists, models as good, and false reports.",
+        ),
+    ] = 0,
     seed: Seed = 0,
     target_threshold: Threshold = None,
     world: WorldName = "independent",
@@ -462,7 +470,7 @@ def audit(
         question, method=method, device=device, groups=tuple(group or ()), cuts=tuple(cut or ()), most=n,
         smallest=smallest, second=None if second == "none" else second, twins=twins, again=retrained,
         summaries=tuple(summary or ("tree",)), correction=correction, budget=budget, html=html, json=json,
-        workers=workers, on=on,
+        workers=workers, on=on, honest=honesty,
     )  # fmt: skip
     if not got.overall.found:
         raise typer.Exit(NOBODY)

@@ -40,7 +40,7 @@ _MODELS = {
 def look(
     question: Inputs, *, method: str, device: str | None, groups: Sequence[str], cuts: Sequence[str],
     most: int, smallest: int, second: str | None, twins: int, again: int, summaries: Sequence[str], correction: Any,
-    budget: int | None, html: Path | None, json: Path | None, workers: int = 1, on: Any = None,
+    budget: int | None, html: Path | None, json: Path | None, workers: int = 1, on: Any = None, honest: int = 0,
 ) -> Audit:  # fmt: skip
     """Do everything that `wayforward audit` does; return the audit."""
     from wayforward.cli.recommend import choose
@@ -80,6 +80,9 @@ def look(
         from wayforward.data import load
 
         got.meta["lets_people_act"] = lets_people_act(load(question.data))
+    if honest:
+        say("holding the offers against what else exists ...")
+        got.meta["honesty"] = _honesty(question, prepared, chosen, x, odd, attributes, others, wishes, honest)
     got.meta["seconds"] = round(time.perf_counter() - started, 1)
     got.meta["yes_means"] = prepared.yes_means
     got.meta["method_in_words"] = chosen.summary
@@ -99,6 +102,31 @@ def look(
             if file is not None:
                 say(f"written: {file}")
     return got
+
+
+def _honesty(
+    question: Inputs, prepared: Prepared, chosen: Any, x: np.ndarray, odd: Any, attributes: list[Groups],
+    others: list[Any], wishes: Any, most: int,
+) -> dict[str, Any]:  # fmt: skip
+    """Examine offers to at most so many refused people, beside models trained again that are as good within 1 %."""
+    from wayforward.evaluate.robustness import near_best
+    from wayforward.groups import Groups
+    from wayforward.impact.honesty import honesty
+
+    problem = prepared.problem
+    rows, labels = prepared.train, prepared.labels
+    if prepared.test is not None and prepared.test_labels is not None:
+        rows, labels = prepared.test, prepared.test_labels.astype(np.int64)
+    as_good = near_best([problem.model, *others], problem.schema, problem.schema.encode(rows), labels)
+    good = [model for model in as_good if model is not problem.model]
+    read = np.setdiff1d(np.arange(len(x)), list(odd))
+    refused = read[~problem.reached(x[read])[0]]
+    some = np.sort(np.random.default_rng(question.seed).permutation(refused)[:most])
+    offered = chosen.fit(problem).recommend(
+        x[some], preferences=None if wishes is None else wishes.take(some), seed=question.seed
+    )
+    of_some = [Groups(one.name, one.names, one.member[some], one.feature) for one in attributes]
+    return honesty(problem, offered, groups=of_some, models=good, seed=question.seed).to_dict()
 
 
 def _truth(question: Inputs, prepared: Prepared) -> np.ndarray | None:

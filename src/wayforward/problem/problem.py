@@ -164,23 +164,26 @@ class Problem(Portable):
         plausibility: Plausibility | None = None,
         device: str | None = None,
         disclosure: Disclosure | None = None,
+        cost: Cost | None = None,
     ) -> Problem:
         """Return a copy with other parts; this problem stays as it is.
 
         schema: the same columns with other rules of who may change what. further: one more condition that options must
         withstand. margin: the share of plans alike in which they must hold. plausibility: a fitted one. device: where
         torch evaluates the model's network for searches (see `Model.on`); the model itself judges as before.
-        disclosure: what options must not give away, besides what they must not already. What was shared (see `shared`)
-        stays shared unless the schema changes.
+        disclosure: what options must not give away, besides what they must not already. cost: another effort of an
+        action. What was shared (see `shared`) stays shared unless schema or cost change.
         """
         other = copy(self)
-        same = schema is None and disclosure is None
+        same = schema is None and disclosure is None and cost is None
         for name in _BY_CONDITION if same else (*_BY_CONDITION, *_BY_SCHEMA):
             vars(other).pop(name, None)  # worked out anew
         if not same:
             other._shared = {}
         if schema is not None:
             other.schema = schema
+        if cost is not None:
+            other.cost = cost.fit(other.schema, self._reference)
         if plausibility is not None:
             other.plausibility = plausibility
         if device is not None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from wayforward.answers import figures, words
 from wayforward.answers.page import template_engine
-from wayforward.impact.audit import charts, tables
+from wayforward.impact.audit import charts, honesty_tables, tables
 from wayforward.impact.audit.figures import RATES
 from wayforward.impact.audit.findings import lead, ranked
 from wayforward.impact.audit.twins import SAME
@@ -86,6 +86,9 @@ def render(audit: Audit, title: str = "Audit of recourse") -> str:
             fixed=tables.fixed(audit),
             robustness=tables.robustness(audit),
             robustness_text=_robustness(audit),
+            honesty_text=honesty_tables.text(audit),
+            yardsticks=honesty_tables.yardsticks(audit),
+            misreports=honesty_tables.misreports(audit),
             facts=tables.facts(audit),
             meaning=tables.meanings(audit),
             features=tables.features(audit),
