@@ -36,6 +36,7 @@ _HOME = {
     "methods_table": "methods",
     "evaluate": "evaluate",
     "evaluate_rows": "evaluate",
+    "recheck": "evaluate.rechecked",
     "report": "answers",
     "recommend_table": "scale",
     "attack": "impact.disclosure",
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     from wayforward.deadline import Deadline
     from wayforward.errors import MissingExtra, WayforwardError
     from wayforward.evaluate import evaluate, evaluate_rows
+    from wayforward.evaluate.rechecked import recheck
     from wayforward.impact.disclosure import attack
     from wayforward.impact.honesty import honesty
     from wayforward.methods import method, methods_table, recommend

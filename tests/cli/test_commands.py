@@ -270,3 +270,21 @@ def test_warm_says_what_is_ready_and_where_it_is_kept(shell, monkeypatch):
     monkeypatch.setattr(warming, "compile_everything", lambda: iter([("lr", 1.23)]))
     got = shell("warm")
     assert "lr: ready after 1.2 s" in got.output and "kept in" in got.output
+
+
+def test_recheck_says_which_plans_hold_under_another_model(shell: Shell):
+    shell(f"{ASK} --n 40 --out r.json")
+    shell("recheck r.json --json same.json")
+    assert read("same.json")["lost_all"] == 0 and read("same.json")["still_have_one"] > 0
+    got = shell("recheck r.json --model rf --csv plans.csv --json other.json")
+    counts, rows = read("other.json"), shell.rows("plans.csv")
+    assert len(rows) == sum(counts["options"].values())
+    assert sum(row["still"] == "A_NO" for row in rows) == counts["options"]["A_NO"] > 0
+    assert "still have one" in got.output
+
+
+def test_recheck_of_a_folder_is_that_of_its_parts(shell: Shell):
+    shell(f"{ASK} --people people.csv --out r.json")
+    shell(f"{ASK} --people people.csv --out all/ --rows-per-shard 20 --room 0")
+    shell("recheck all --model rf --json folder.json")
+    assert read("folder.json")["people"] == len(shell.rows("people.csv"))

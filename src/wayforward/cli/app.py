@@ -369,6 +369,34 @@ def evaluate(
 
 
 @app.command()
+def recheck(
+    answers: Annotated[Path, typer.Argument(help="What recommend --out wrote, a file or a folder.")],
+    model: Annotated[str | None, typer.Option("--model", help="The new model: a name or a file.")] = None,
+    data: Data = None,
+    train: Train = None,
+    label: Label = None,
+    favourable: Favourable = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Of a model that is trained: another one, another model.")
+    ] = None,
+    target_threshold: Threshold = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Write one row for each plan.")] = None,
+    json: Json = None,
+) -> None:
+    """Say which plans that people were told still hold after the model has changed."""
+    from wayforward.cli.recheck import run
+
+    changes = {
+        "model": model, "data": data, "train": train, "label": label,
+        "favourable": tuple(favourable) if favourable else None,
+        "seed": seed, "target_threshold": target_threshold,
+    }  # fmt: skip
+    counts = run(answers, changes=changes, csv=csv, json=json).counts()
+    if counts["lost_all"] and not counts["still_have_one"] and not counts["accepted_now"]:
+        raise typer.Exit(NOBODY)
+
+
+@app.command()
 def audit(
     data: Data = None,
     train: Train = None,

@@ -32,7 +32,7 @@ def judge(
         return
     got = Recourse.load(path)
     stored = got.meta.get("question") or {}
-    problem = _question(path, stored, given).prepare(got.schema).problem
+    problem = question_of(path, stored, given).prepare(got.schema).problem
     with steps("judging", 1) as progress:
         found = evaluate(
             got, problem, groups=groups, metrics=metrics, density=density_of(problem, got.x[got.readable])
@@ -63,7 +63,7 @@ def judge(
         say(f"note: {note}")
 
 
-def _question(path: Path, stored: dict[str, Any], given: dict[str, Any]) -> Inputs:
+def question_of(path: Path, stored: dict[str, Any], given: dict[str, Any]) -> Inputs:
     """Return what the answers were about, with the changes given. Raises: DataError where nobody says."""
     if not stored and not {"data", "train"} & set(given):
         raise DataError(
@@ -87,7 +87,7 @@ def _judge_folder(
     from wayforward.scale import Answers, evaluate_table
 
     answers = Answers.open(path)
-    problem = _question(path, answers.manifest.get("note") or {}, given).prepare(answers.schema).problem
+    problem = question_of(path, answers.manifest.get("note") or {}, given).prepare(answers.schema).problem
     with steps("judging: shards", len(answers.entries())) as progress:
         found = evaluate_table(
             answers,
