@@ -8,6 +8,9 @@ WORKERS ?= 2
 # One thread a worker: the work is parallel over people and over test files, never inside a small call.
 export OMP_NUM_THREADS ?= 1
 
+# Tests start many processes; each would compile all of the package for itself where nothing may be kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Raw data files, where they lie beside the checkout; else they are fetched, and tests that need them say so.
 ifneq ($(wildcard ../shared/data),)
 export WAYFORWARD_DATA ?= $(abspath ../shared/data)
@@ -34,6 +37,7 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.all: pyproject.toml studies/pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) torch==2.13.0
 	$(PIP) -e '.[$(EXTRAS)]' -e ./studies
+	$(BIN)/python -m compileall -q src studies
 	@touch $(VENV)/.demo $@
 
 venv: $(VENV)/.all ## everything a contributor needs, in .venv

@@ -42,3 +42,24 @@ def test_the_judge_and_the_methods_are_among_what_is_checked() -> None:
 
     assert wayforward.problem.Problem.__module__ in {name.rsplit(".", 2)[0] for name in shape_checks.CHECKED}
     assert "wayforward.problem.population.Population.snap" in shape_checks.CHECKED
+
+
+def test_what_was_right_once_is_no_excuse_for_other_sizes() -> None:
+    """Equal sizes that have to be equal, arguments and result, however often others were right before."""
+    right, wrong = np.zeros((3, 2)), np.zeros((2, 3))
+
+    def costs(x: "People", cost: "Costs | None" = None) -> "PerPerson":  # noqa: F821
+        return cost[:, 0] if cost is not None and len(cost) == len(x) else x[0]
+
+    held = shape_checks.checked(costs)
+    for size in (3, 4, 4):
+        assert held(np.zeros((size, 2)), np.zeros((size, 5))).shape == (size,)
+    assert held(np.zeros((2, 2))).shape == (2,)
+    with pytest.raises(TypeCheckError, match="'cost'"):
+        held(right, cost=wrong)
+    with pytest.raises(TypeCheckError, match="'return'"):
+        held(right)
+    with pytest.raises(TypeCheckError, match="'x'"):
+        held([[1.0]])
+    with pytest.raises(TypeCheckError, match="'x'"):
+        held(right.astype(int))

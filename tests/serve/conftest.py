@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from wayforward.serve.permissions import Role
 from wayforward.serve.projects import Given, Projects
 from wayforward.serve.services import Services
 from wayforward.serve.settings import ServeSettings
+from wayforward.serve.storage.database import Database
 
 PASSWORD = "four words that rhyme"
 PLANTED = 2718  # the income of an applicant, to be looked for where no value may be
@@ -108,9 +110,19 @@ def quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite database with all tables and no row."""
+    file = tmp_path_factory.mktemp("empty") / "wayforward.db"
+    Database(f"sqlite:///{file}").close()
+    return file
+
+
 @pytest.fixture
-def services(database: str, tmp_path: Path, warm: tuple[Given, Projects]) -> Iterator[Services]:
+def services(database: str, empty: Path, tmp_path: Path, warm: tuple[Given, Projects]) -> Iterator[Services]:
     """The services of a fresh deployment with one published model and an account of each role."""
+    if database.startswith("sqlite:///"):  # making the tables has tests of its own
+        shutil.copy(empty, database.removeprefix("sqlite:///"))
     found = Services.at(ServeSettings(home=tmp_path / "home", database=database, contact="Ms Roe, room 3"))
     with found.database.session() as session:
         file, shared = warm

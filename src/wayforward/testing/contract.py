@@ -189,7 +189,7 @@ class MethodContract:
         it, got = self.ask(kind, world)
         method = self.fitted(it.problem)
         no = np.flatnonzero(it.refused)
-        for who in (no[:1], no[1:2], no[2:7]):
+        for who in (no[1:2], no[2:7]):  # neither begins where everybody's batch does
             self._same(method.recommend(it.x[who], 2, seed=3), got[who])
 
     def test_the_same_seed_gives_the_same_answers(self) -> None:
