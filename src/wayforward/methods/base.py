@@ -456,7 +456,9 @@ class Method(Portable, metaclass=CheckedSettings):
         if not go.size:
             return action, proved
         people = people if go.size == people.n else people.take(go)
-        found = self._recommend(people, k, Streams.of(people.x, seed), budget)
+        disclosure = self.problem_.disclosure
+        wanted = k if disclosure is None else disclosure.proposals(k)
+        found = self._recommend(people, wanted, Streams.of(people.x, seed), budget)
         none = np.zeros(go.size, dtype=bool)
         if isinstance(found, tuple):
             found, none = found
@@ -464,8 +466,8 @@ class Method(Portable, metaclass=CheckedSettings):
             found = self.problem_.plausibility.more_options(
                 people, found, seed, everybody=self.least_cost and k == 1
             )
-        if self.problem_.disclosure is not None:
-            found = self.problem_.disclosure.more_options(people, found)
+        if disclosure is not None:
+            found = disclosure.more_options(people, found)
         if self.problem_.demanding:
             found = self._confident(people, found, k, seed, budget)
         if found.ndim != 3 or found.shape[0] != go.size or found.shape[2] != d:

@@ -16,7 +16,7 @@ from wayforward.impact.disclosure.extraction import Balls, Fidelity, extraction
 from wayforward.impact.disclosure.membership import Membership, closeness, distances, membership
 from wayforward.impact.disclosure.reconstruction import Reconstruction, reconstruction
 from wayforward.impact.disclosure.service import Service
-from wayforward.language import N_
+from wayforward.language import N_, in_english
 from wayforward.methods import method as method_named
 from wayforward.methods.base import Method
 from wayforward.problem import Disclosure, Problem
@@ -38,14 +38,14 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Exposure:
-    """What one way of answering gives away, and what it costs. queries: how often the service was asked, in all.
+    """What one way of answering gives away, and what it costs. keeps: what every option kept to. queries: in all.
 
     usable: share of refused people who get an option. cost: mean over those who get one. dearer: the share by which the
     mean cost is above that of the same people without a defence.
     """
 
     name: str
-    keeps: str
+    keeps: Disclosure
     queries: int
     usable: Estimate
     cost: Estimate
@@ -59,7 +59,7 @@ class Exposure:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {
-            "name": self.name, "keeps": self.keeps, "queries": self.queries,
+            "name": self.name, "keeps": in_english(self.keeps.describe), "queries": self.queries,
             **{name: getattr(self, name).to_dict() for name in ("usable", "cost", "dearer", "reconstruction")},
             **{
                 name: [one.to_dict() for one in getattr(self, name)]
@@ -139,7 +139,7 @@ def attack(
             raise DataError(f"'{name}' is a number, and attributes to infer have levels. Name another one.")
     sizes = sorted({min(m, len(outsiders)) for m in queries})
     setting = _Setting(
-        outsiders, insiders, askers, probe, known, k=k, queries=tuple(sizes), seeds=seeds, seed=seed,
+        outsiders, insiders, askers, probe, unseen, known, k=k, queries=tuple(sizes), seeds=seeds, seed=seed,
         inferred=tuple(inferred),
     )  # fmt: skip
     exposures: list[Exposure] = []
@@ -165,6 +165,7 @@ class _Setting:
     insiders: People  # refused, of the training table
     askers: People  # unseen, refused or not
     probe: People
+    unseen: People  # all of them
     known: People  # the training table
     k: int
     queries: tuple[int, ...]
@@ -194,26 +195,24 @@ class _Setting:
         if plain is not None:
             both = found & plain.found[:, 0]
             dearer = _dearer(plain.plain_cost[both, 0], answer.plain_cost[both, 0])
-        disclosure = problem.disclosure
+        disclosure, alike = problem.disclosure, min(len(self.known), len(self.unseen))
         one = Exposure(
-            name, Disclosure().describe() if disclosure is None else disclosure.describe(), 0, rate(found),
+            name, disclosure or Disclosure(), 0, rate(found),
             mean(np.where(found, answer.plain_cost[:, 0], np.nan), seed=self.seed), dearer, tuple(fidelities),
             tuple(balls), self._membership(answer, inside),
             tuple(infer(service, answer, self.probe, self.inferred, len(self.outsiders), self.seed)),
-            reconstruction(answer, *self._alike()),
+            reconstruction(answer, *(rows[:alike] for rows in (self.known, self.unseen))),
         )  # fmt: skip
         return replace(one, queries=service.queries), answer
-
-    def _alike(self) -> tuple[People, People]:
-        """As many members as people whom nobody knows, to look values up among."""
-        size = min(len(self.known), len(self.probe))
-        return self.known[:size], self.probe[:size]
 
     def _membership(self, answer: Recourse, inside: Recourse) -> tuple[Membership, ...]:
         spread = np.nan_to_num(np.nanstd(self.probe, axis=0), nan=1.0)
         returned = answer.after[answer.found]  # to others: nobody's own answer tells of them here
         categorical = answer.schema.is_categorical
-        near = [closeness(rows, returned, categorical, spread) for rows in self._alike()]
+        near = [
+            closeness(rows[: len(self.probe)], returned, categorical, spread)
+            for rows in (self.known, self.probe)
+        ]
         cost = [np.where(one.found[:, 0], one.plain_cost[:, 0], np.nan) for one in (inside, answer)]
         return (
             membership("cost", *cost),

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from wayforward.impact.disclosure.attack import Attack, Exposure
 
+_APART = 1.02  # so that the intervals of lines do not lie on each other
+
 
 def figure_copies(one: Exposure) -> Figure:
     """Draw for each family of copies how well it agrees with the service, by number of queries; a line an attack."""
@@ -35,7 +37,7 @@ def figure_copies(one: Exposure) -> Figure:
             _agreement_axis(ax, [f.queries for f in one.extraction])
         axes[0].set_ylabel(wrap_label(gettext("agreement, mean over accepted and refused"), 26))
         handles, labels = axes[FAMILIES.index("line")].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower left", ncols=3, frameon=False)
+        figure.legend(handles, labels, loc="outside lower left", ncols=2, frameon=False)
     return figure
 
 
@@ -93,10 +95,10 @@ def best_copies(one: Exposure) -> list[Fidelity]:
 
 def _curve(ax: Axes, points: Sequence[Fidelity], place: int, label: str) -> None:
     line, marker, colour = LINES[place]
-    x = [f.queries for f in points]
+    x = [f.queries * _APART**place for f in points]
     ax.plot(x, [f.balanced.value for f in points], ls=line, marker=marker, color=colour, lw=2, label=label)
     low, high = [f.balanced.low for f in points], [f.balanced.high for f in points]
-    ax.fill_between(x, low, high, color=colour, alpha=0.12, lw=0)
+    ax.vlines(x, low, high, color=colour, lw=1, alpha=0.5)
 
 
 def _agreement_axis(ax: Axes, queries: Sequence[int]) -> None:

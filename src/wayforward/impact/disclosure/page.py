@@ -175,7 +175,7 @@ def _price(attack: Attack) -> list[dict[str, str]]:
     return [
         {
             gettext("answers"): defence_name(one.name),
-            gettext("what an option keeps to"): one.keeps,
+            gettext("what an option keeps to"): one.keeps.describe(),
             gettext("refused people with an option"): share(one.usable),
             gettext("mean cost"): value(one.cost, 3),
             gettext("dearer than without"): share(one.dearer) if one.dearer.n else "–",

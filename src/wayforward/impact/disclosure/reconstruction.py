@@ -29,13 +29,16 @@ class Reconstruction:
     rare: tuple[Estimate, Estimate]
     options: tuple[Estimate, Estimate]
     rows: tuple[Estimate, Estimate]
+    among: int = 0  # people on either side
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {
-            name: {"members": here.to_dict(), "outsiders": beside.to_dict()}
-            for name, (here, beside) in vars(self).items()
+        parts: dict[str, Any] = {
+            name: {"members": pair[0].to_dict(), "outsiders": pair[1].to_dict()}
+            for name, pair in vars(self).items()
+            if name != "among"
         }
+        return {**parts, "among": self.among}
 
 
 def reconstruction(answer: Recourse, members: Floats, outsiders: Floats) -> Reconstruction:
@@ -43,7 +46,8 @@ def reconstruction(answer: Recourse, members: Floats, outsiders: Floats) -> Reco
     found = answer.found
     action, after = np.where(answer.acted, answer.action, np.nan)[found], answer.after[found]
     sides = [_looked_up(answer.schema, action, after, rows) for rows in (members, outsiders)]
-    return Reconstruction(*zip(*sides, strict=True))
+    values, rare, options, rows = zip(*sides, strict=True)
+    return Reconstruction(values, rare, options, rows, len(members))
 
 
 def _looked_up(
