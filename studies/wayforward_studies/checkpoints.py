@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
+from zipfile import BadZipFile
 
 import numpy as np
 
 import wayforward
+from wayforward.plain_files import written
 
 Arrays = dict[str, np.ndarray]
 
@@ -89,16 +91,15 @@ class Checkpoints:
                     got = {key: stored[key] for key in stored.files}
                 self.seconds[name] = float(got.pop("seconds"))
                 return got
-            except (OSError, ValueError, KeyError):
+            except (OSError, ValueError, KeyError, BadZipFile):
                 pass
         started = time.perf_counter()
         got = {key: np.asarray(value) for key, value in make().items()}
         self.seconds[name] = time.perf_counter() - started
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
-            half = file.with_suffix(".half.npz")
-            np.savez_compressed(half, seconds=np.array(self.seconds[name]), **got)
-            half.replace(file)
+            with written(file) as half:
+                np.savez_compressed(half, seconds=np.array(self.seconds[name]), **got)
         return got
 
     def file(self, name: str, decides: Any, ending: str) -> Path | None:

@@ -96,3 +96,12 @@ def test_every_replication_names_its_own_modules(name: str) -> None:
         own = replication.decides
         assert own and all(module.startswith(f"{name}/") for module in own)
         assert code_version(own) != code_version()
+
+
+def test_a_file_that_was_cut_off_is_made_again(tmp_path: Path) -> None:
+    kept = Checkpoints(tmp_path)
+    kept.arrays("draws", 1, lambda: {"x": np.arange(500.0)})
+    (file,) = tmp_path.glob("draws-*.npz")
+    file.write_bytes(file.read_bytes()[:-40])
+    made = kept.arrays("draws", 1, lambda: {"x": np.arange(3.0)})
+    assert made["x"].tolist() == [0.0, 1.0, 2.0]
