@@ -87,7 +87,7 @@ class Checkpoints:
         file = self.folder / f"{name}-{self._key(decides)}.npz" if self.folder else None
         if file is not None and file.exists():
             try:
-                with np.load(file, allow_pickle=False) as stored:
+                with file.open("rb") as opened, np.load(opened, allow_pickle=False) as stored:
                     got = {key: stored[key] for key in stored.files}
                 self.seconds[name] = float(got.pop("seconds"))
                 return got
