@@ -29,7 +29,7 @@ WIDE, NARROW = 1000, 320
 STAFF = {
     "operator": ("", "models", "cases", "jobs", "tokens"),
     "approver": ("models",),
-    "auditor": ("jobs", "log"),
+    "auditor": ("log",),
     "researcher": (),
     "admin": ("users",),
 }
@@ -154,6 +154,53 @@ def staff(camera: Camera, role: str, password: str) -> None:
         camera.take(f"{role}-{place or 'desk'}")
 
 
+def auditor(camera: Camera) -> None:
+    """Two audits of made-up people, at the model's own threshold and at another, side by side; a case; the report."""
+    from wayforward.answers import write_csv
+    from wayforward.data import everyday, load
+
+    columns = everyday.schema().decode(
+        everyday.people(load("loan").split(test=0.3, seed=0)[1])[:500], like="dict"
+    )
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    with tempfile.TemporaryDirectory() as folder:
+        people = Path(folder) / "people.csv"
+        write_csv([dict(zip(columns, row, strict=True)) for row in rows], people)
+        for threshold in ("", "0.7"):
+            camera.go("/staff/jobs")
+            camera.page.set_input_files("#people", people)
+            camera.page.fill("#threshold", threshold)
+            camera.press("Start")
+    for _ in range(200):
+        camera.go("/staff/jobs")
+        if camera.page.get_by_role("link", name="Read the audit").count() == 2:
+            break
+        time.sleep(3)
+    camera.take("auditor-jobs")
+    camera.go("/staff/audits")
+    for tick in camera.page.locator("input[name=audit]").all():
+        tick.check()
+    camera.press("Show")
+    camera.take("auditor-compare", 1900)
+    camera.go("/staff/jobs")
+    report = camera.page.get_by_role("link", name="Read the audit").first.get_attribute("href") or ""
+    camera.go(report)
+    camera.take("auditor-report", 1900)
+    camera.go(report.replace("/jobs/", "/audits/").replace("/audit.html", "/cases"))
+    camera.take("auditor-cases")
+    with camera.page.expect_navigation():
+        camera.page.locator("main table a").first.click()
+    camera.take("auditor-case")
+
+
+def desk(camera: Camera) -> None:
+    """What somebody of the staff sees of a case on the desk of a model."""
+    camera.go("/staff/cases")
+    with camera.page.expect_navigation():
+        camera.page.locator("main a[href^='/staff/desk/']").first.click()
+    camera.take("operator-one-case")
+
+
 def researcher(camera: Camera) -> None:
     """Add a ready-made study and open it; its screens on one page, as its preview writes them; then take part."""
     camera.go("/staff/studies")
@@ -194,8 +241,9 @@ def main() -> None:
         applicant(camera, links[1])
         for role in STAFF:
             staff(camera, role, passwords[role])
-            if role == "researcher":
-                researcher(camera)
+            more = {"researcher": researcher, "auditor": auditor, "operator": desk}.get(role)
+            if more is not None:
+                more(camera)
         browser.close()
 
 

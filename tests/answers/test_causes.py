@@ -135,7 +135,7 @@ def test_the_page_shows_both_plans_and_how_often(tmp_path):
         "How often plans exist",
     ):
         assert words in text
-    assert text.count("<figure>") == text.count("<figcaption>") == text.count("<desc ")
+    assert text.count("<figure tabindex=") == text.count("<figcaption>") == text.count("<desc ")
     levels = [int(level) for level in re.findall(r"<h([1-6])", text)]
     assert levels[0] == 1 and all(b - a <= 1 for a, b in itertools.pairwise(levels)), (
         "a heading level is skipped"

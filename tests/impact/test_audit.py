@@ -660,11 +660,20 @@ def test_the_worst_off_are_three_or_more():
     x[:, 4] = 0
     x[:5, 4] = 2
     cost = np.where(x[:, 4] == 2, 9.0, 1.0) + np.random.default_rng(0).normal(0, 0.1, 60)
-    sizes = [
-        one.n
-        for seed in range(40)
-        for one in worst_off(
-            SCHEMA, x, cost, metric="cost", worse="high", smallest=2, conditions=1, seed=seed
-        )
-    ]
-    assert min(sizes) == 3
+    for fewest in (3, 5):
+        sizes = [
+            one.n
+            for seed in range(40)
+            for one in worst_off(
+                SCHEMA,
+                x,
+                cost,
+                metric="cost",
+                worse="high",
+                smallest=2,
+                conditions=1,
+                seed=seed,
+                fewest=fewest,
+            )
+        ]
+        assert min(sizes) == fewest

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from wayforward.answers.receipt import Receipt, Signer
+from wayforward.schema import Schema
+from wayforward.serve.consent import CURRENT
 from wayforward.serve.start import warm, warm_version
 
 
@@ -310,3 +313,35 @@ def test_nothing_is_searched_twice_for_the_same_limits(browser, code, services, 
     services.cases.delete(case.case.id)
     held = (services.cases._plans, services.cases._texts, services.cases._why, services.cases._held)
     assert not any(place[0] == case.case.id for known in held for place in known)
+
+
+def test_a_day_by_which_to_be_done_is_asked_for_where_paces_are_known(
+    browser, code, services, given, tmp_path
+):
+    """The page of limits takes months or a day; what no plan can meet is not shown, and what is no day is said."""
+    assert "By when" not in entered(browser, code).get_page("/case/limits")
+    schema = Schema.from_yaml(given.schema)
+    paces = {"income": 100.0, "debt": 200.0, "home": None}
+    timed = [replace(one, pace=paces.get(one.name)) for one in schema.features]
+    replace(schema, features=tuple(timed)).to_yaml(tmp_path / "timed.yaml")
+    with services.database.session() as session:
+        id = services.projects.add(session, replace(given, schema=tmp_path / "timed.yaml"), None).id
+        services.projects.publish(session, id, None)
+    person = {"age": 40, "income": 1700, "debt": 900, "home": "rent"}
+    ((case, new),) = services.cases.make(id, [person], by="operator")
+    services.cases.consent(case, CURRENT)
+    one = entered(browser, new)
+    assert "By when do you want to be done?" in one.get_page("/case/limits")
+    text = one.submit("/case/limits", 422, within="by Neverday")
+    assert "Neverday" in text and 'value="by Neverday"' in text
+    one.submit("/case/limits", within="8")
+    opened = services.cases.open(case)
+    assert opened.preferences.time[0] == 8 and opened.state["limits"]["within"] == 8
+    found = services.cases.options(opened)
+    assert found.found.any() and (found.months[found.found] <= 8).all()
+    assert 'value="8"' in one.get_page("/case/limits")
+    api = browser()
+    api.headers["Authorization"] = f"Bearer {new}"
+    said = api.post("/api/v1/case/limits", json={"within": "within 9 months"}).json()["limits"]
+    assert said["within"] == "within 9 months"
+    assert services.cases.open(case).preferences.time[0] == 9

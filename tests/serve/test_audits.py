@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from wayforward.answers import write_csv
+from wayforward.data.user_tables import read_table
 from wayforward.errors import DataError
 from wayforward.evaluate import stats
 from wayforward.groups import Groups
@@ -22,8 +23,9 @@ from wayforward.impact.audit.gaps import rate_gap
 from wayforward.impact.audit.suppression import cells_of_few, suppress_few_outcomes, without_small_groups
 from wayforward.serve import audits
 from wayforward.serve.audits import FEWEST, Cell
-from wayforward.serve.jobs import NoSuchJob
+from wayforward.serve.jobs import FAILED, NoSuchJob
 from wayforward.serve.permissions import Act
+from wayforward.serve.storage.tables import Job
 from wayforward.serve.worker import run
 
 from .test_client import token
@@ -262,3 +264,28 @@ def test_who_may_not_and_what_is_not_there(services, two, browser):
             audits.view(services.jobs, session, two, "sex")
         with pytest.raises(DataError, match="no measure 'fair'"):
             audits.view(services.jobs, session, two, "", "fair")
+
+
+def test_two_close_thresholds_do_not_tell_of_few(services, model, tmp_path):
+    """Between two thresholds of the same people are ten at least, in all and in each group, or nothing is told."""
+    people = table(tmp_path / "people.csv")
+    project = services.projects.project(model)
+    x, _ = project.schema.read(read_table(people))
+    value = np.sort(project.problem.reached(x)[1])
+    refused = int((value < project.problem.bound_target.level).sum())
+    close, far = (float(value[refused - fewer - 1 : refused - fewer + 1].mean()) for fewer in (3, 45))
+
+    def told():
+        with services.database.session(write=False) as session:
+            return {one.id for one in audits.finished(session, services.jobs.folder)}
+
+    first = audited(services, model, people)
+    for threshold in (close, far):
+        id = audited(services, model, people, threshold=threshold)
+        with services.database.session(write=False) as session:
+            job = session.get(Job, id)
+        assert (job.status == FAILED) == (threshold == close) == ("farther away" in job.note)
+        assert told() == ({first} if threshold == close else {first, id})
+        assert (services.jobs.folder / id / "cases.json").exists() == (threshold == far)
+    again = audited(services, model, people)  # the same once more tells nothing new
+    assert again in told()

@@ -66,9 +66,15 @@ class Cases(CaseStore):
         self._drop(id)
 
     def limits(
-        self, id: str, limits: Mapping[str, Any], changes: Any = None, revision: int | None = None
+        self,
+        id: str,
+        limits: Mapping[str, Any],
+        changes: Any = None,
+        revision: int | None = None,
+        within: Any = None,
     ) -> Applicant:
-        """Take all limits at once, as `Dialogue.form` asks for them; plans kept before stay in the list.
+        """Take all limits at once, as `Dialogue.form` asks for them; plans kept before stay in the list. within: a
+        number of months, or a deadline as people type it.
 
         Raises: ReplyError that names the feature.
         """
@@ -82,9 +88,10 @@ class Cases(CaseStore):
             if ends and one.project.problem.reached(one.x)[0][0]:
                 raise CaseError(gettext("The answer is a yes already. There is nothing to change."))
             given = {name: value for name, value in limits.items() if value not in (None, "", {})}
+            said = {"limits": given, "changes": changes} | ({} if within is None else {"within": within})
             if not ends:
-                dialogue.answer({"limits": given, "changes": changes})
-            one.state["limits"] = {"limits": given, "changes": changes}
+                dialogue.answer(said)
+            one.state["limits"] = said
             one.dialogue = dialogue
         return one
 

@@ -87,10 +87,14 @@ class Client:
         return self._many("GET", "/case/form")
 
     def limits(
-        self, limits: Mapping[str, Any], changes: int | None = None, revision: int | None = None
+        self,
+        limits: Mapping[str, Any],
+        changes: int | None = None,
+        revision: int | None = None,
+        within: float | str | None = None,
     ) -> Plain:
-        """Say all limits at once; changes: at most so many."""
-        given = {"limits": dict(limits), "changes": changes, "revision": revision}
+        """Say all limits at once; changes: at most so many; within: months, or "by March"."""
+        given = {"limits": dict(limits), "changes": changes, "revision": revision, "within": within}
         return self._one("POST", "/case/limits", given)
 
     def plans(self) -> Plain:

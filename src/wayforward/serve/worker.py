@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import numpy as np
 
 from wayforward.errors import WayforwardError
 from wayforward.language import N_, gettext, marks, ngettext, use_language
+from wayforward.serve.audit_differences import refuse_few_between
 from wayforward.serve.audits import FEWEST, write_cases
 from wayforward.serve.jobs import DONE, FAILED, Jobs
 from wayforward.serve.projects import Project, Projects
@@ -150,6 +152,11 @@ def _audit(
         fewest=FEWEST, see=lambda measured: write_cases(measured, folder / "cases.json", FEWEST),
         say=lambda what, done, total: pulse(done, total) if what == "looking for plans" else pulse(total, total),
     )  # fmt: skip
+    try:
+        refuse_few_between(folder, project.id, x, json.loads(found.to_json()))
+    except WayforwardError:
+        (folder / "cases.json").unlink(missing_ok=True)
+        raise
     found.to_json(folder / "audit.json")
     report(found, folder / "audit.html", title=gettext("Audit of recourse: {title}", title=project.title))
     return ngettext("{n} person", "{n} people", int(np.count_nonzero(~np.isin(np.arange(len(x)), list(odd)))))

@@ -155,7 +155,7 @@ def audit(
     measured.progress("searching for the worst off", 0, 1)
     worst = worst_off_of(
         problem.schema, measured.answered, measured.measures["usable"] > 0, measured.measures["cost"],
-        groups=[a.take(who) for a in attributes], seed=seed, correction=correction,
+        groups=[a.take(who) for a in attributes], seed=seed, correction=correction, fewest=fewest,
     )  # fmt: skip
     hidden = {(one.name, g.name) for one in audits for g in one.groups if g.hidden or g.counts_withheld}
     robustness = robustness_by_group(measured, others, lasting_of, hidden)

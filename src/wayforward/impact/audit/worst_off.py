@@ -98,11 +98,13 @@ def worst_off(
     most: int = 3,
     seed: int = 0,
     correction: Correction = "holm",
+    fewest: int = FEWEST,
 ) -> list[Subgroup]:
     """Find the subgroups of x that fare worst in a measure (n,): bool for a rate, numbers for a mean (NaN: none).
 
     groups: attributes beside the features. conditions: at most so many a subgroup. smallest: people in a subgroup, in
     each half; left out, 20 or one in twenty. width: subgroups that the search remembers. most: returned at most.
+    fewest: people inside and outside of those that the numbers are from.
     Returns those that fared worse in the half they were chosen on, the clearest first; none with too few people.
     Raises: DataError for other shapes or settings.
 
@@ -138,7 +140,7 @@ def worst_off(
         inside = np.asarray(holds[:, list(rule)].all(1))
         one, two = np.zeros(len(x), dtype=bool), np.zeros(len(x), dtype=bool)
         one[hold], two[hold] = inside[hold], ~inside[hold]
-        if min(one.sum(), two.sum()) < FEWEST:
+        if min(one.sum(), two.sum()) < max(fewest, FEWEST):
             continue
         gap, p = rate_gap(measure, one, two) if is_rate else mean_gap(value, one, two, seed)
         out.append(
@@ -153,10 +155,10 @@ def worst_off(
 
 def worst_off_of(
     schema: Schema, x: People, usable: Mask, cost: Floats, *, groups: Sequence[Groups], seed: int,
-    correction: Correction,
+    correction: Correction, fewest: int = FEWEST,
 ) -> tuple[Subgroup, ...]:  # fmt: skip
     """Find the subgroups with the fewest plans and the dearest ones: usable (n,), cost (n,), NaN for no plan."""
-    how: dict[str, Any] = {"groups": groups, "seed": seed, "correction": correction}
+    how: dict[str, Any] = {"groups": groups, "seed": seed, "correction": correction, "fewest": fewest}
     found: list[Subgroup] = []
     if usable.any() and not usable.all():
         found += worst_off(schema, x, usable, metric="usable", worse="low", **how)

@@ -87,10 +87,14 @@ def limits_sent(request: Request, to: Given, id: CaseId) -> Response:
     one = to.cases.open(id)
     form = to.cases.form(one)
     given, changes = read_limits(form, at.form)
+    typed = str(at.form.get("within", "")).strip()
+    months = typed_number(typed)
+    within = (typed if months is None else months) or None
     try:
-        to.cases.limits(id, given, changes, _revision(at))
+        to.cases.limits(id, given, changes, _revision(at), within)
     except (ReplyError, CaseChanged) as error:
-        stored, errors = {"limits": given, "changes": changes}, {getattr(error, "feature", ""): str(error)}
+        stored = {"limits": given, "changes": changes, "within": within}
+        errors = {getattr(error, "feature", ""): str(error)}
         if isinstance(error, CaseChanged):  # what they typed stays on the page; sent once more, it counts
             one = to.cases.open(id)
             errors[""] = gettext(

@@ -32,17 +32,22 @@ def side_by_side(
     with to.database.session(write=False) as session:
         every = audits.finished(session, to.jobs.folder)
         found = audits.view(to.jobs, session, audit, by, measure) if audit else None
+    axis = [] if found is None else [(place, place / 100 * highest(found)) for place in (0, 50, 100)]
     return show(
-        request, "staff/audits.html", who=who, audits=every, view=found, measures=audits.MEASURES,
+        request, "staff/audits.html", who=who, audits=every, view=found, measures=audits.MEASURES, axis=axis,
         bars=[] if found is None else bars(found), query=request.url.query, everybody=audits.EVERYBODY,
     )  # fmt: skip
 
 
+def highest(view: audits.View) -> float:
+    """The figure at the right end of the chart: all of a share; of costs the greatest end of an interval."""
+    ends = [cell.high for _, cells in view.rows for cell in cells if cell.high is not None]
+    return 1.0 if view.is_share else max(ends, default=1.0) or 1.0
+
+
 def bars(view: audits.View) -> list[dict[str, Any]]:
     """Return what a chart draws: for each group and audit a line of its interval and a place, from 0 to 100."""
-    ends = [cell.high for _, cells in view.rows for cell in cells if cell.high is not None]
-    top = 1.0 if view.is_share else max(ends, default=1.0) or 1.0
-    out = []
+    top, out = highest(view), []
     for group, cells in view.rows:
         for place, cell in enumerate(cells):
             known = cell.value is not None

@@ -94,7 +94,7 @@ def form(to: Given, id: CaseId) -> list[dict[str, Any]]:
 @router.post("/case/limits", response_model=CaseOut)
 def limits(to: Given, id: CaseId, given: LimitsIn) -> dict[str, Any]:
     """Say all limits at once."""
-    return _state(to, to.cases.limits(id, given.limits, given.changes, given.revision))
+    return _state(to, to.cases.limits(id, given.limits, given.changes, given.revision, given.within))
 
 
 @router.get("/case/plans", response_model=PlansOut)

@@ -71,10 +71,12 @@ class ConsentIn(ApiIn):
 
 
 class LimitsIn(ApiIn):
-    """limits: FEATURE: false, "up to 3,500", {"low": ..., "high": ...}, levels, how hard. changes: at most so many."""
+    """limits: FEATURE: false, "up to 3,500", {"low": ..., "high": ...}, levels, how hard. changes: at most so many.
+    within: months, or a deadline as people type it, where the schema says how long changes take."""
 
     limits: dict[str, Any] = Field(default_factory=dict, max_length=1000)
     changes: int | None = Field(None, ge=1, le=1000)
+    within: Annotated[float, Field(gt=0, le=1200)] | Annotated[str, Field(max_length=100)] | None = None
     revision: Revision = None
 
 
