@@ -21,15 +21,14 @@ def panel_outputs(models: Sequence[Model], x: Floats) -> Floats:
     rows = models[0].as_rows(x)
     if not len(rows):
         return np.empty((len(models), 0, models[0].width))
-    for model in models:
-        model.counter.add(*model._handed(len(rows), native=False))
     link, margins = _margins(models)
     if link is None:
-        given = [model._checked.outputs(model._outputs(rows), len(rows)) for model in models]
-        return np.stack(given)
+        return np.stack([model.outputs(rows) for model in models])
+    for model in models:
+        model.count(len(rows))
     margin = np.stack([of_rows(rows) for of_rows in margins])
     out = apply_link(margin.reshape(-1, margin.shape[2]), link)
-    return models[0]._checked.outputs(out, len(out)).reshape(len(models), len(rows), -1)
+    return models[0].checked(out, len(out)).reshape(len(models), len(rows), -1)
 
 
 def _margins(models: Sequence[Model]) -> tuple[Link | None, list[Callable[[Floats], Floats]]]:
