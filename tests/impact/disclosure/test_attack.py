@@ -11,10 +11,12 @@ from sklearn.linear_model import LogisticRegression
 import wayforward as wf
 from wayforward.errors import DataError
 from wayforward.impact.disclosure.attack import PLAIN, Attack, attack
+from wayforward.impact.disclosure.attributes import infer
 from wayforward.impact.disclosure.extraction import ball_rows, hyperplane, in_balls
 from wayforward.impact.disclosure.membership import auc, closeness, membership
 from wayforward.impact.disclosure.page import findings, render
 from wayforward.impact.disclosure.reconstruction import reconstruction
+from wayforward.impact.disclosure.service import Service
 from wayforward.problem import Disclosure
 
 WEIGHT, OFFSET = np.array([0.5, -1.0, 2.0]), -0.3
@@ -139,6 +141,31 @@ def test_what_comes_from_the_table_is_found_in_the_table() -> None:
     assert told.rows[1].value == 0.0
     searched = wf.recommend(problem, x[~problem.reached(x)[0]], method="local-search")
     assert reconstruction(searched, members, numbers(400, 8)).rows[0].value == 0.0
+
+
+def test_a_plan_gives_a_feature_away_that_the_model_weighs() -> None:
+    """Each job moves the boundary, so another job has another plan: one value is left, the right one."""
+    schema = wf.Schema((
+        wf.Feature(name="a", kind="real", low=-3, high=3),
+        wf.Feature(name="job", kind="ordinal", levels=("x", "y", "z"), actionability="immutable"),
+    ))  # fmt: skip
+    model = LogisticRegression()
+    model.coef_, model.intercept_ = np.array([[1.0, 0.37]]), np.array([-2.0])
+    model.classes_, model.n_features_in_ = np.array([0, 1]), 2
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.uniform(-3, 0.5, 160), rng.integers(0, 3, 160)])
+    problem = wf.Problem(schema, model, wf.Target(favourable=1), data=x)
+    service = Service(problem, wf.method("local-search").fit(problem))
+    (got,) = infer(service, service.ask(x[:40]), x[40:], ["job"], 40, 0)
+    assert got.left == 1.0 and got.with_plan.value == 1.0 and got.without.value < 0.7
+    assert service.queries == 40 * 4
+    blind = LogisticRegression()
+    blind.coef_, blind.intercept_ = np.array([[1.0, 0.0]]), np.array([-2.0])
+    blind.classes_, blind.n_features_in_ = np.array([0, 1]), 2
+    problem = wf.Problem(schema, blind, wf.Target(favourable=1), data=x)
+    service = Service(problem, wf.method("local-search").fit(problem))
+    (got,) = infer(service, service.ask(x[:40]), x[40:], ["job"], 40, 0)
+    assert got.left == 3.0 and got.with_plan == got.without
 
 
 def test_the_service_counts_who_asks_and_people_are_the_same_in_every_exposure(seen: Attack) -> None:

@@ -29,6 +29,11 @@ def text(audit: Audit) -> list[str]:
     ]
     if offers["withheld"]["n"]:
         out.append(f"Of those without an offer, {_share(offers['withheld'])} could have been made one.")
+    if offers["yardsticks"]:
+        out.append(
+            "Costs disagree by nature, so that an option may be cheaper by another one is no fault. Ask why, where "
+            "offers avoid the same act by every one of them."
+        )
     for gap in offers["gaps"]:
         if gap["stands"]:
             out.append(

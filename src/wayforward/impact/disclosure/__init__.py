@@ -3,5 +3,7 @@
 from __future__ import annotations
 
 from wayforward.impact.disclosure.attack import DEFENCES, Attack, Exposure, attack
+from wayforward.impact.disclosure.ledger import BudgetSpent, Ledger
+from wayforward.impact.disclosure.service import Service
 
-__all__ = ["DEFENCES", "Attack", "Exposure", "attack"]
+__all__ = ["DEFENCES", "Attack", "BudgetSpent", "Exposure", "Ledger", "Service", "attack"]

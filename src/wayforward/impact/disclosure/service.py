@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from wayforward.impact.disclosure.ledger import Ledger
 from wayforward.methods.base import Method
 from wayforward.problem import Problem
 from wayforward.recourse import Recourse
@@ -14,21 +15,28 @@ from wayforward.shapes import Mask, People
 class Service:
     """Answer people who ask, and count them: one query a person, whatever comes back.
 
-    An attacker knows the schema, the cost and what is answered; neither model nor table. `queries` is their number.
+    An attacker knows the schema, the cost and what is answered; neither model nor table. method: fitted to the problem.
+    ledger: counts what each client is given, and refuses what is too much. queries: asked so far.
     """
 
     problem: Problem
-    method: Method  # fitted to the problem
+    method: Method
     k: int = 1
     seed: int = 0
+    ledger: Ledger | None = None
     queries: int = field(default=0, init=False)
 
-    def decide(self, x: People) -> Mask:
-        """(n, d) -> (n,) bool: who is accepted."""
-        self.queries += len(x)
+    def decide(self, x: People, client: str = "") -> Mask:
+        """(n, d) -> (n,) bool: who is accepted. Raises: BudgetSpent."""
+        self._count(len(x), client)
         return self.problem.reached(x)[0]
 
-    def ask(self, x: People) -> Recourse:
-        """Return decisions and options of people (n, d), all at once."""
-        self.queries += len(x)
+    def ask(self, x: People, client: str = "") -> Recourse:
+        """Return decisions and options of people (n, d), all at once. Raises: BudgetSpent, before any search."""
+        self._count(len(x), client)
         return self.method.recommend(x, self.k, seed=self.seed)
+
+    def _count(self, n: int, client: str) -> None:
+        if self.ledger is not None:
+            self.ledger.spend(client, n)
+        self.queries += n

@@ -1,0 +1,115 @@
+"""A ledger of how many answers each client was given, so that no client is given enough of them to copy a model.
+
+How many are enough is what `attack` measures. The web application keeps such budgets by case and by model; this is for
+whoever answers from a program of their own, in one process or in many. Clients stand in the file as keyed hashes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+
+from wayforward.errors import DataError, WayforwardError
+from wayforward.plain_files import place_of
+
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS answers (client TEXT, day TEXT, count INTEGER, PRIMARY KEY (client, day))",
+    "CREATE TABLE IF NOT EXISTS setting (name TEXT PRIMARY KEY, value TEXT)",
+)
+_WAIT = 30.0  # seconds for another process that is writing
+
+
+class BudgetSpent(WayforwardError):
+    """A client was given as many answers as they may have."""
+
+
+class Ledger:
+    """Answers given to each client, in an SQLite file that several processes may share.
+
+    per_client: answers that a client may have in all. per_day: on one day; None: no limit of its own.
+
+    Example: ``Ledger("answers.db", per_client=200, per_day=20).spend("bank 7", 5)``.
+    Raises: DataError for limits below 1, or a file that is no ledger; WriteError.
+    """
+
+    def __init__(self, path: str | Path, per_client: int, per_day: int | None = None) -> None:
+        for name, limit in (("per_client", per_client), ("per_day", per_day)):
+            if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+                raise DataError(f"{name}={limit!r} is no number of answers. Use a whole number of 1 or more.")
+        self.path, self.per_client, self.per_day = Path(path), per_client, per_day
+        with self._open() as ledger:
+            for table in _TABLES:
+                ledger.execute(table)
+            ledger.execute("INSERT OR IGNORE INTO setting VALUES ('key', ?)", (secrets.token_hex(32),))
+
+    def spend(self, client: str, answers: int, day: date | None = None) -> int:
+        """Count answers to a client before they are given; return how many are left. All of them count, or none.
+
+        day: today, where it is left out. Raises: BudgetSpent, and nothing is counted.
+        """
+        if answers < 0:
+            raise DataError(f"{answers} answers cannot be given back. Count 0 or more.")
+        on = (day or date.today()).isoformat()
+        with self._open() as ledger:
+            who = self._hidden(ledger, client)
+            total, today = ledger.execute(
+                "SELECT COALESCE(SUM(count), 0), COALESCE(SUM(CASE WHEN day = ? THEN count END), 0) FROM answers "
+                "WHERE client = ?",
+                (on, who),
+            ).fetchone()
+            left = self.per_client - total
+            if self.per_day is not None:
+                left = min(left, self.per_day - today)
+            if answers > left:
+                raise BudgetSpent(
+                    f"{answers} answers were asked for, and {max(left, 0)} are left to this client (at most "
+                    f"{self.per_client} in all"
+                    + ("" if self.per_day is None else f", {self.per_day} a day")
+                    + "). "
+                    "Ask for fewer, or have a person look at it."
+                )
+            ledger.execute(
+                "INSERT INTO answers VALUES (?, ?, ?) ON CONFLICT (client, day) DO UPDATE SET count = count + ?",
+                (who, on, answers, answers),
+            )
+        return int(left - answers)
+
+    def given(self, client: str) -> int:
+        """Return how many answers a client was given in all."""
+        with self._open() as ledger:
+            who = self._hidden(ledger, client)
+            found = ledger.execute("SELECT COALESCE(SUM(count), 0) FROM answers WHERE client = ?", (who,))
+            return int(found.fetchone()[0])
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """One transaction that nobody else is inside of; undone if the block raises."""
+        with place_of(self.path):
+            try:
+                ledger = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)
+            except sqlite3.Error as error:
+                raise DataError(f"The ledger '{self.path.name}' cannot be opened: {error}.") from None
+            try:
+                ledger.execute("BEGIN IMMEDIATE")
+                yield ledger
+                ledger.execute("COMMIT")
+            except sqlite3.DatabaseError as error:
+                raise DataError(
+                    f"'{self.path.name}' is no ledger that can be read ({error}). Give a file that a Ledger wrote, "
+                    "or a new name."
+                ) from None
+            finally:
+                ledger.close()  # what was not committed is undone
+
+    @staticmethod
+    def _hidden(ledger: sqlite3.Connection, client: str) -> str:
+        key = ledger.execute("SELECT value FROM setting WHERE name = 'key'").fetchone()[0]
+        return hashlib.blake2b(client.encode(), key=bytes.fromhex(key), digest_size=16).hexdigest()
+
+
+__all__ = ["BudgetSpent", "Ledger"]

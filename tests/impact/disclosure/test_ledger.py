@@ -1,0 +1,119 @@
+"""Budgets of answers: counted before they are given, whole or not at all, by many processes in one file."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+import wayforward as wf
+from wayforward.errors import DataError
+from wayforward.impact.disclosure.ledger import BudgetSpent, Ledger
+from wayforward.impact.disclosure.service import Service
+from wayforward.testing import case
+
+
+def test_what_is_too_much_is_refused_and_not_counted(tmp_path: Path) -> None:
+    """In all, and on a day; another client has a budget of their own; a new Ledger of the file goes on."""
+    ledger = Ledger(tmp_path / "a.db", per_client=10, per_day=6)
+    monday, tuesday = date(2026, 11, 23), date(2026, 11, 24)
+    assert ledger.spend("one", 5, monday) == 1
+    with pytest.raises(BudgetSpent, match=r"2 answers .* 1 are left"):
+        ledger.spend("one", 2, monday)
+    assert Ledger(tmp_path / "a.db", per_client=10, per_day=6).spend("one", 5, tuesday) == 0
+    assert ledger.given("one") == 10 and ledger.given("two") == 0
+    assert ledger.spend("two", 6, monday) == 0
+
+
+def test_clients_stand_in_the_file_as_hashes(tmp_path: Path) -> None:
+    """Whoever reads the file learns no name; the same name in another ledger has another hash."""
+    for name in ("a.db", "b.db"):
+        Ledger(tmp_path / name, per_client=3).spend("Erika Mustermann", 1)
+    held = [(tmp_path / name).read_bytes() for name in ("a.db", "b.db")]
+    assert all(b"Mustermann" not in content for content in held)
+
+
+def test_many_at_once_get_no_more_than_there_is(tmp_path: Path) -> None:
+    """40 threads ask for one answer each of 25."""
+    ledger = Ledger(tmp_path / "a.db", per_client=25)
+
+    def ask(_: int) -> int:
+        try:
+            ledger.spend("all", 1)
+        except BudgetSpent:
+            return 0
+        return 1
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(ask, range(40))) == 25
+    assert ledger.given("all") == 25
+
+
+def test_a_service_asks_its_ledger_first(tmp_path: Path) -> None:
+    """Who has spent their answers gets none, and no search is made."""
+    easy = case("linear")
+    method = wf.method("local-search").fit(easy.problem)
+    service = Service(easy.problem, method, ledger=Ledger(tmp_path / "a.db", per_client=12))
+    assert service.ask(easy.x[:8], "one").n == 8
+    before = easy.problem.model.counter.rows
+    with pytest.raises(BudgetSpent):
+        service.ask(easy.x[:8], "one")
+    assert easy.problem.model.counter.rows == before and service.queries == 8
+    assert len(service.decide(easy.x[:4], "one")) == 4
+
+
+def test_what_is_no_ledger_is_named(tmp_path: Path) -> None:
+    """A file of something else, and limits that are none."""
+    (tmp_path / "a.db").write_text("name,answers\n" * 50)
+    with pytest.raises(DataError, match=r"'a.db' is no ledger"):
+        Ledger(tmp_path / "a.db", per_client=3)
+    with pytest.raises(DataError, match="per_client=0"):
+        Ledger(tmp_path / "b.db", per_client=0)
+    with pytest.raises(DataError, match="cannot be given back"):
+        Ledger(tmp_path / "b.db", per_client=3).spend("one", -1)
+
+
+class Spending(RuleBasedStateMachine):
+    """A ledger beside a plain count of what each client was given on each day."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        import tempfile
+
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / "a.db"
+        self.ledger = Ledger(self.path, per_client=9, per_day=4)
+        self.plain: dict[tuple[str, int], int] = {}
+
+    @rule(client=st.sampled_from("ab"), day=st.integers(1, 4), answers=st.integers(0, 5))
+    def spend(self, client: str, day: int, answers: int) -> None:
+        total = sum(n for (who, _), n in self.plain.items() if who == client)
+        today = self.plain.get((client, day), 0)
+        if total + answers > 9 or today + answers > 4:
+            with pytest.raises(BudgetSpent):
+                self.ledger.spend(client, answers, date(2026, 1, day))
+        else:
+            left = self.ledger.spend(client, answers, date(2026, 1, day))
+            assert left == min(9 - total, 4 - today) - answers
+            self.plain[client, day] = today + answers
+
+    @rule()
+    def open_again(self) -> None:
+        self.ledger = Ledger(self.path, per_client=9, per_day=4)
+
+    @invariant()
+    def counts_agree(self) -> None:
+        for client in "ab":
+            assert self.ledger.given(client) == sum(n for (who, _), n in self.plain.items() if who == client)
+
+    def teardown(self) -> None:
+        self.folder.cleanup()
+
+
+TestSpending = Spending.TestCase
+TestSpending.settings = settings(max_examples=8, stateful_step_count=12, deadline=None)
