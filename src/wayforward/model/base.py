@@ -254,10 +254,18 @@ class Model(ABC):
             return np.empty((0, self.width))
 
         def ask(part: Floats) -> tuple[Floats]:
-            self.counter.add(*self._handed(len(part), native=False))
-            return (self._checked.outputs(self._outputs(part), len(part)),)
+            self.count(len(part))
+            return (self.checked(self._outputs(part), len(part)),)
 
         return in_time(ask, x, self.paces[0 if self.has_fast_path else 1])[0]
+
+    def count(self, m: int) -> None:
+        """Count a question about m rows to the fast path."""
+        self.counter.add(*self._handed(m, native=False))
+
+    def checked(self, out: Any, m: int) -> Floats:
+        """Return outputs for m rows (m, c). Raises: ModelError for another shape, and for what is not finite."""
+        return self._checked.outputs(out, m)
 
     def native(self, x: Floats) -> tuple[Floats, Ints]:
         """(m, d) -> outputs (m, c) and label index (m,) by the wrapped object itself, on rows as it was
