@@ -54,12 +54,13 @@ def test_private_names_stay_with_their_owner() -> None:
     """A name with a leading underscore is used where it is defined, and by classes that inherit it."""
     elsewhere = {file: _defined(tree) for file, tree in _trees().items()}
     everywhere = set().union(*elsewhere.values())
+    others = {file: everywhere - own for file, own in elsewhere.items()}
     strangers = [
         f"{file}:{node.lineno} {ast.unparse(node)}"
         for file, tree in _trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
-        and node.attr in everywhere - elsewhere[file]
+        and node.attr in others[file]
         and not _own(node.value)
     ]
     strangers += [

@@ -84,6 +84,7 @@ def test_wishes_hold_for_all_and_a_person_alone_gets_the_same():
         ({"pareto": ("cost", "months")}, "Nothing takes time"),
         ({"pareto": ("cost", "changes"), "kinds": ("fewest",)}, "both given"),
         ({"pareto": ("cost", "changes"), "k": 0}, "k=0"),
+        ({"pareto": ("cost", "changes"), "k": 5001}, "up to 5,000"),
     ],
 )
 def test_what_has_no_front_is_refused(given, says):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from tests.lattices import lattice, legal_actions
 
 import wayforward as wf
 from wayforward.answers import letter
@@ -26,41 +27,25 @@ pytest.importorskip("sklearn")
 
 @lru_cache(maxsize=64)
 def lattice_problem(kind, seed, rules):
-    from wayforward.model import train
-
     rng = np.random.default_rng(seed)
-    schema = Schema(
-        (
-            Feature(name="a", kind="integer", low=0, high=3),
-            Feature(name="b", kind="integer", low=0, high=3, direction="increase"),
-            Feature(name="c", kind="categorical", levels=("x", "y", "z")),
-            Feature(name="d", kind="ordinal", levels=("l", "m", "h"), direction="decrease"),
-            Feature(name="e", kind="integer", low=0, high=3),
-        ),
-        (
-            (), ("after.a + after.b <= 4", "at most 3 changes"),
-        )[rules],
-    )  # fmt: skip
+    features = (
+        Feature(name="a", kind="integer", low=0, high=3),
+        Feature(name="b", kind="integer", low=0, high=3, direction="increase"),
+        Feature(name="c", kind="categorical", levels=("x", "y", "z")),
+        Feature(name="d", kind="ordinal", levels=("l", "m", "h"), direction="decrease"),
+        Feature(name="e", kind="integer", low=0, high=3),
+    )
+    told = ((), ("after.a + after.b <= 4", "at most 3 changes"))[rules]
     columns = rng.integers(0, 4, (300, 2)), rng.integers(0, 3, (300, 2)), rng.integers(0, 4, 300)
     x = np.column_stack(columns).astype(float)
     score = x @ np.array([0.4, 0.5, 0.3, -0.6, 0.3]) + rng.normal(0, 0.4, 300)
-    y = (score > np.quantile(score, 0.85)).astype(int)
-    return Problem(schema, train(kind, schema, x, y, seed=seed), Target(favourable=1), data=x), x
+    return lattice(kind, seed, features, told, x, score, refused=0.85)
 
 
 def by_force(problem, people, i, holds=False):
     """All irreducible reasons of person i: minimal sets of features that every option on the lattice acts on."""
-    schema = problem.schema
-    axes = [
-        [np.nan, *np.arange(schema.low[j], schema.high[j] + 1)] if people.may[i, j] else [np.nan]
-        for j in range(schema.d)
-    ]
-    action = np.array(list(itertools.product(*axes)))[1:]
-    action = action if holds else action[~(action == people.x[i]).any(1)]
-    who = np.full(len(action), i)
-    after = people.after(who, action)
-    good = people.allowed(who, action, after)
-    action = action[good][problem.reached(after[good])[0]]
+    action, after = legal_actions(problem, people, i, holds)
+    action = action[problem.reached(after)[0]]
     options = {frozenset(np.flatnonzero(row).tolist()) for row in ~np.isnan(action)}
     may = np.flatnonzero(people.may[i]).tolist()
     meeting = [

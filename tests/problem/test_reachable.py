@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from functools import lru_cache
 
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from tests.lattices import lattice, legal_actions
 
 import wayforward as wf
 from wayforward.errors import DataError
@@ -51,22 +51,18 @@ def test_the_published_example_has_exactly_six_points():
 
 @lru_cache(maxsize=64)
 def lattice_problem(kind, seed, rules):
-    from wayforward.model import train
-
     rng = np.random.default_rng(seed)
-    schema = Schema(
-        (
-            Feature(name="a", kind="integer", low=0, high=4),
-            Feature(name="b", kind="integer", low=0, high=4, direction="increase"),
-            Feature(name="c", kind="categorical", levels=("x", "y", "z")),
-            Feature(name="d", kind="ordinal", levels=("l", "m", "h"), direction="decrease"),
-            Feature(name="e", kind="integer", low=0, high=9, actionability="immutable"),
-        ),
-        (
-            (), ("after.a + after.b <= 5",),
-            ("at most 2 changes", "after.c == 'z' implies after.d != 'l'", "a drags b by 1"),
-        )[rules],
-    )  # fmt: skip
+    features = (
+        Feature(name="a", kind="integer", low=0, high=4),
+        Feature(name="b", kind="integer", low=0, high=4, direction="increase"),
+        Feature(name="c", kind="categorical", levels=("x", "y", "z")),
+        Feature(name="d", kind="ordinal", levels=("l", "m", "h"), direction="decrease"),
+        Feature(name="e", kind="integer", low=0, high=9, actionability="immutable"),
+    )
+    told = (
+        (), ("after.a + after.b <= 5",),
+        ("at most 2 changes", "after.c == 'z' implies after.d != 'l'", "a drags b by 1"),
+    )[rules]  # fmt: skip
     x = np.column_stack(
         [
             rng.integers(0, 5, 300),
@@ -74,25 +70,9 @@ def lattice_problem(kind, seed, rules):
             rng.integers(0, 3, (300, 2)),
             rng.integers(0, 10, 300),
         ]
-    )
-    x = x.astype(float)
+    ).astype(float)
     score = x @ np.array([0.4, 0.5, 0.3, -0.4, 0.7]) + rng.normal(0, 0.5, 300)
-    y = (score > np.quantile(score, 0.75)).astype(int)
-    return Problem(schema, train(kind, schema, x, y, seed=seed), Target(favourable=1), data=x), x
-
-
-def by_force(problem, people, i):
-    """Every action on the lattice that the judge allows, and where it leads."""
-    schema = problem.schema
-    axes = [
-        [np.nan, *np.arange(schema.low[j], schema.high[j] + 1)] if people.may[i, j] else [np.nan]
-        for j in range(schema.d)
-    ]
-    action = np.array(list(itertools.product(*axes)))[1:]
-    who = np.full(len(action), i)
-    after = people.after(who, action)
-    good = people.allowed(who, action, after)
-    return action[good], after[good]
+    return lattice(kind, seed, features, told, x, score, refused=0.75)
 
 
 @settings(max_examples=12, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
@@ -111,7 +91,7 @@ def test_sets_verdicts_and_shares_are_those_of_brute_force(kind, seed, rules, mo
     sets, verdict = reachable_sets(problem, x, wishes), verify(problem, x, wishes)
     shares = responsiveness(problem, x, wishes)
     for i in range(len(x)):
-        action, after = by_force(problem, people, i)
+        action, after = legal_actions(problem, people, i)
         places = {tuple(x[i]), *map(tuple, after.tolist())}
         assert sets[i].complete
         assert len(sets[i]) == len(places)

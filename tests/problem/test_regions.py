@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from tests.lattices import lattice
 
 import wayforward as wf
 from wayforward.errors import ProblemError
@@ -68,18 +69,14 @@ def test_every_one_of_many_points_drawn_in_regions_is_an_option(kind):
 
 @lru_cache(maxsize=64)
 def lattice_problem(kind, seed, rules):
-    from wayforward.model import train
-
     rng = np.random.default_rng(seed)
-    schema = Schema(
-        (
-            Feature(name="a", kind="integer", low=0, high=7),
-            Feature(name="b", kind="real", low=0, high=4, step=0.5, direction="increase"),
-            Feature(name="c", kind="categorical", levels=("x", "y", "z", "w")),
-            Feature(name="d", kind="ordinal", levels=("l", "m", "h", "t")),
-        ),
-        ("after.a + after.b <= 8", "after.c == 'z' implies after.a >= 2") if rules else (),
+    features = (
+        Feature(name="a", kind="integer", low=0, high=7),
+        Feature(name="b", kind="real", low=0, high=4, step=0.5, direction="increase"),
+        Feature(name="c", kind="categorical", levels=("x", "y", "z", "w")),
+        Feature(name="d", kind="ordinal", levels=("l", "m", "h", "t")),
     )
+    told = ("after.a + after.b <= 8", "after.c == 'z' implies after.a >= 2") if rules else ()
     x = np.column_stack(
         [
             rng.integers(0, 8, 300),
@@ -89,8 +86,7 @@ def lattice_problem(kind, seed, rules):
         ]
     )
     score = x @ rng.normal(0.5, 0.5, 4) + 2 * np.sin(x[:, 0] * 1.3 + seed) + (x[:, 2] == seed % 4)
-    y = (score > np.quantile(score, 0.7)).astype(int)
-    return Problem(schema, train(kind, schema, x, y, seed=seed), Target(favourable=1), data=x), x
+    return lattice(kind, seed, features, told, x, score, refused=0.7)
 
 
 def steps_of(problem, people, i, option, regions):

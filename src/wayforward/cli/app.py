@@ -74,6 +74,9 @@ Threshold = Annotated[
     float | None,
     typer.Option("--target-threshold", help="Probability of the favourable decision that is needed."),
 ]
+ModelRows = Annotated[int | None, typer.Option("--budget", min=1, help="Model rows for each person.")]
+AnswersFile = Annotated[Path, typer.Argument(help="What recommend --out wrote, a file or a folder.")]
+ExportFolder = Annotated[Path, typer.Option("--out", help="The folder of the export.")]
 WorldName = Annotated[
     str,
     typer.Option(
@@ -203,7 +206,7 @@ def recommend(
     confidence: ConfidenceLevel = None,
     robust: Robustness = None,
     sub_population: SubPopulationFlag = False,
-    budget: Annotated[int | None, typer.Option("--budget", min=1, help="Model rows for each person.")] = None,
+    budget: ModelRows = None,
     deadline: Annotated[
         float | None, typer.Option("--deadline", help="Seconds in all; what is found by then is written.")
     ] = None,
@@ -325,7 +328,7 @@ def recommend(
 
 @app.command()
 def evaluate(
-    recourse: Annotated[Path, typer.Argument(help="What recommend --out wrote, a file or a folder.")],
+    recourse: AnswersFile,
     data: Data = None,
     train: Train = None,
     label: Label = None,
@@ -370,7 +373,7 @@ def evaluate(
 
 @app.command()
 def recheck(
-    answers: Annotated[Path, typer.Argument(help="What recommend --out wrote, a file or a folder.")],
+    answers: AnswersFile,
     model: Annotated[str | None, typer.Option("--model", help="The new model: a name or a file.")] = None,
     data: Data = None,
     train: Train = None,
@@ -481,7 +484,7 @@ def audit(
     confidence: ConfidenceLevel = None,
     robust: Robustness = None,
     sub_population: SubPopulationFlag = False,
-    budget: Annotated[int | None, typer.Option("--budget", min=1, help="Model rows for each person.")] = None,
+    budget: ModelRows = None,
     device: Device = None,
     html: Annotated[
         Path | None, typer.Option("--html", help="Write one page for an auditor, with figures.")
@@ -1161,7 +1164,7 @@ def study_new(
 @study_app.command("rehearse")
 def study_rehearse(
     protocol: Protocol,
-    out: Annotated[Path, typer.Option("--out", help="The folder of the export.")],
+    out: ExportFolder,
     participants: Annotated[int, typer.Option("--participants", min=1, help="How many.")] = 20,
     pool: Annotated[
         Path | None, typer.Option("--pool", help="Profiles that plans come from: CSV or Parquet.")
@@ -1177,7 +1180,7 @@ def study_rehearse(
 @study_app.command("export")
 def study_export(
     home: Annotated[Path, typer.Argument(metavar="HOME", help="The folder of `wayforward serve --home`.")],
-    out: Annotated[Path, typer.Option("--out", help="The folder of the export.")],
+    out: ExportFolder,
     study: Annotated[
         str,
         typer.Option(

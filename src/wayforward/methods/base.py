@@ -45,6 +45,14 @@ _NO_LIMIT = 1 << 40  # model rows that nobody spends, and that 64 bits can add u
 Progress = Callable[[int, int], None]  # (people done, people in all)
 
 
+def check_k(k: object) -> None:
+    """Raise MethodError for a number of options that nobody can be given."""
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= MOST_OPTIONS:
+        raise MethodError(
+            f"k={shown(k)} options were asked for. Ask for k=1 or more, up to {MOST_OPTIONS:,}."
+        )
+
+
 @dataclass(frozen=True)
 class Budget:
     """How much work a search may do for each person. rows: model rows; None for the method's own default.
@@ -172,10 +180,7 @@ class Method(Portable, metaclass=CheckedSettings):
         `meta["n_shortened"]` counts the options that this made shorter.
         Raises: MethodError for k < 1; DataError for people who do not fit the schema; WorkerError.
         """
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= MOST_OPTIONS:
-            raise MethodError(
-                f"k={shown(k)} options were asked for. Ask for k=1 or more, up to {MOST_OPTIONS:,}."
-            )
+        check_k(k)
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
             raise MethodError(f"seed={shown(seed)} is not a whole number. Use seed=0, for example.")
         if not isinstance(strict, (bool, np.bool_)):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import MethodError
-from wayforward.methods.base import answer_readable
+from wayforward.methods.base import answer_readable, check_k
 from wayforward.methods.kinds import MethodQuestion, shared_seconds, summed_meta, timed
 from wayforward.preferences import Preferences
 from wayforward.problem.plausibility.base import Plausibility
@@ -54,8 +54,7 @@ def pareto_options(
     'changes', it is the whole front. how: seed, budget, workers ... as of `Method.recommend`.
     `objective_values` gives the numbers. Raises: MethodError for objectives that this problem does not have.
     """
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-        raise MethodError(f"k={k!r} options were asked for. Ask for k=1 or more.")
+    check_k(k)
     plausibility = problem.plausibility if plausibility is None else plausibility.fit_problem(problem)
     chosen = _checked(problem, objectives, plausibility)
     strict, id = how.pop("strict", False), how.pop("id", None)

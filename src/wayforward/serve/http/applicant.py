@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
-from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from fastapi.responses import JSONResponse, Response
 
 from wayforward.errors import ReplyError, WayforwardError
 from wayforward.language import gettext
@@ -17,7 +17,7 @@ from wayforward.serve.consent import CURRENT, consent_text
 from wayforward.serve.http.entrance import cell
 from wayforward.serve.http.guard import Given, Visitor, applicant, whole
 from wayforward.serve.http.numbers import typed_number
-from wayforward.serve.http.pages import go, show, status_of
+from wayforward.serve.http.pages import attached, go, show, status_of
 from wayforward.serve.plans import WhatIf
 from wayforward.serve.projects import GettingReady
 from wayforward.serve.services import Services
@@ -320,7 +320,7 @@ def letter(request: Request, to: Given, id: CaseId) -> Response:
 def letter_text(request: Request, to: Given, id: CaseId) -> Response:
     """The letter as a file."""
     text = to.cases.letter(to.cases.open(id), contact=to.settings.contact)
-    return PlainTextResponse(text, headers={"Content-Disposition": 'attachment; filename="letter.txt"'})
+    return attached(text, "letter.txt", "text/plain; charset=utf-8")
 
 
 @router.post("/case/receipt")
@@ -331,8 +331,7 @@ def receipt(request: Request, to: Given, id: CaseId) -> Response:
     found = to.cases.receipt(one, _action(at), to.settings.lender)
     text = json.dumps(found.to_dict(), indent=2, ensure_ascii=False)
     if at.form.get("as") == "file":
-        headers = {"Content-Disposition": 'attachment; filename="receipt.json"'}
-        return Response(text, media_type="application/json", headers=headers)
+        return attached(text, "receipt.json", "application/json")
     return _page(request, one, "receipt.html", receipt=found, text=text, back="/case/plans")
 
 

@@ -11,7 +11,7 @@ from wayforward.answers.tables import csv_text
 from wayforward.serve import audits
 from wayforward.serve.accounts import Somebody
 from wayforward.serve.http.guard import Given, staff
-from wayforward.serve.http.pages import show
+from wayforward.serve.http.pages import CSV, attached, show
 from wayforward.serve.permissions import Act
 
 router = APIRouter(include_in_schema=False)
@@ -70,12 +70,7 @@ def side_by_side_table(
     """The same figures as a table."""
     with to.database.session(write=False) as session:
         found = audits.view(to.jobs, session, audit, by, measure)
-    return _csv(found.table(), "audits.csv")
-
-
-def _csv(rows: list[dict[str, Any]], name: str) -> Response:
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(csv_text(rows), media_type="text/csv; charset=utf-8", headers=headers)
+    return attached(csv_text(found.table()), "audits.csv", CSV)
 
 
 @router.get("/staff/audits/{id}/cases")
@@ -100,8 +95,7 @@ def numbers(id: str, to: Given, who: See) -> Response:
     """Every number of an audit."""
     with to.database.session(write=False) as session:
         text = audits.text_of(to.jobs, session, id)
-    headers = {"Content-Disposition": 'attachment; filename="audit.json"'}
-    return Response(text, media_type="application/json", headers=headers)
+    return attached(text, "audit.json", "application/json")
 
 
 @router.get("/staff/jobs/{id}/audit.html")

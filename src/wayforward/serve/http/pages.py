@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from wayforward.answers.receipt import Receipt
 
 
+CSV = "text/csv; charset=utf-8"
+
+
 def _day(text: str) -> str:
     """A day of a receipt, in words; what is no day as it is."""
     try:
@@ -97,6 +100,13 @@ def show(request: Request, template: str, status: int = 200, **given: Any) -> Re
     """Return a page of the application that a request came to."""
     pages: Pages = request.app.state.pages
     return pages.show(request, template, status, **given)
+
+
+def attached(content: str | bytes, name: str, kind: str) -> Response:
+    """A file to be kept under a name; kind: its media type."""
+    return Response(
+        content, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'}
+    )
 
 
 def go(request: Request, path: str) -> Response:

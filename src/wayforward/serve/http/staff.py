@@ -17,7 +17,7 @@ from wayforward.serve import accounts, overview
 from wayforward.serve.accounts import Somebody
 from wayforward.serve.events import first_broken, record
 from wayforward.serve.http.guard import Given, NotAllowed, NotKnown, Visitor, anybody, may_not, staff, whole
-from wayforward.serve.http.pages import go, show
+from wayforward.serve.http.pages import CSV, attached, go, show
 from wayforward.serve.http.uploads import model_files, names_in, people_file
 from wayforward.serve.jobs import OPEN
 from wayforward.serve.permissions import Act, Role
@@ -188,8 +188,7 @@ def make_cases(
     rows.writerow(("row", "case", "code", "link"))
     url = to.settings.public_url.rstrip("/")
     rows.writerows((i, id[:8], code, f"{url}/w/{code}") for i, (id, code) in enumerate(made))
-    headers = {"Content-Disposition": 'attachment; filename="links.csv"'}
-    return Response(text.getvalue(), media_type="text/csv; charset=utf-8", headers=headers)
+    return attached(text.getvalue(), "links.csv", CSV)
 
 
 # -- jobs --------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from wayforward.serve.case_store import CaseChanged
 from wayforward.serve.http.applicant import wants_json
 from wayforward.serve.http.guard import Given, ParticipantId, Visitor, anybody, staff, whole
 from wayforward.serve.http.languages import speak
-from wayforward.serve.http.pages import go, show, status_of
+from wayforward.serve.http.pages import attached, go, show, status_of
 from wayforward.serve.http.uploads import stored
 from wayforward.serve.permissions import Act
 from wayforward.serve.services import Services
@@ -240,9 +240,7 @@ def add_study(request: Request, to: Given, who: Researcher) -> Response:
 @router.get("/staff/studies/ready-made/{name}.yaml")
 def ready_made_protocol(request: Request, name: str, who: Researcher) -> Response:
     """A ready-made protocol, to be edited."""
-    text = ready_made_text(name)
-    headers = {"Content-Disposition": f'attachment; filename="{name}.yaml"'}
-    return Response(text, media_type="application/yaml", headers=headers)
+    return attached(ready_made_text(name), f"{name}.yaml", "application/yaml")
 
 
 @router.post("/staff/studies/{id}/open")
@@ -279,8 +277,7 @@ def export_study(request: Request, id: str, to: Given, who: Researcher) -> Respo
             ).iterdir()
         ):
             archive.write(file, file.name)
-    headers = {"Content-Disposition": 'attachment; filename="study.zip"'}
-    return Response(packed.getvalue(), media_type="application/zip", headers=headers)
+    return attached(packed.getvalue(), "study.zip", "application/zip")
 
 
 @router.get("/staff/studies/{id}/codes.txt")
