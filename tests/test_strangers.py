@@ -59,9 +59,7 @@ def test_private_names_stay_with_their_owner() -> None:
         f"{file}:{node.lineno} {ast.unparse(node)}"
         for file, tree in _trees().items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute)
-        and node.attr in others[file]
-        and not _own(node.value)
+        if isinstance(node, ast.Attribute) and node.attr in others[file] and not _own(node.value)
     ]
     strangers += [
         f"{file}:{node.lineno} {node.module}.{alias.name}"
