@@ -101,6 +101,56 @@ def test_the_model_is_given_what_the_table_holds(lent):
     pd.testing.assert_frame_equal(schema.decode(schema.encode(table), "pandas"), table)
 
 
+@pytest.mark.parametrize("searched", [False, True])
+def test_first_steps_see_the_rows_asked_about_and_no_more(searched):
+    """A head with matrix products is asked in chunks of one size; the texts before it are read once each."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV
+
+    read = []
+    table, y = people(120, 0)
+    model = pipeline(LogisticRegression(max_iter=500))
+    model.steps[0][1].transformers[3][1].set_params(
+        token_pattern=None, tokenizer=lambda text: [*text.split(), *(read.append(text) or ())]
+    )
+    if searched:
+        model = GridSearchCV(model, {"logisticregression__C": [1.0]}, cv=2)
+    model.fit(table, y)
+    schema = wf.Schema.infer(table)
+    native = wf.wrap(model, schema).native
+    new = table.iloc[:40]
+    rows = schema.encode(new)
+    read.clear()
+    out, label = native(rows)
+    assert len(read) == 40
+    np.testing.assert_allclose(out, model.predict_proba(new), rtol=1e-12)
+    assert [model.classes_[i] for i in label] == model.predict(new).tolist()
+    for i in range(0, 40, 7):
+        np.testing.assert_array_equal(native(rows[i : i + 1])[0][0], out[i])
+
+
+def test_first_steps_that_look_at_other_rows_are_asked_with_the_last():
+    from sklearn.decomposition import PCA
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+    from wayforward.model.adapters.in_steps import front_and_head
+    from wayforward.model.tables import Table
+
+    table, y = people(120, 0)
+    numbers = table[["age", "income"]]
+    schema = wf.Schema.infer(numbers)
+    as_table = Table(schema, list(schema.names), None, "the model", None)
+
+    def parts(*steps):
+        return front_and_head(make_pipeline(*steps, LogisticRegression()).fit(numbers, y), as_table)
+
+    centred = FunctionTransformer(lambda rows: rows - rows.mean())
+    assert parts(StandardScaler()) is not None
+    assert parts(StandardScaler(), PCA()) is None and parts(centred) is None
+
+
 @pytest.mark.parametrize("head", ["forest", "net", "boosting"])
 def test_options_reach_the_decision_of_the_model_itself(head):
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier

@@ -145,27 +145,29 @@ class GenericFast(Fast):
 _CHUNK = 512
 
 
+def take(x: Any, rows: Ints) -> Any:
+    """Return rows (m,) of an array, row after row in memory, of a sparse matrix, or of a table of pandas."""
+    if hasattr(x, "iloc"):
+        return x.iloc[rows]
+    return x.tocsr()[rows] if hasattr(x, "tocsr") else np.take(x, rows, axis=0)
+
+
 def padded(
-    ask: Callable[[Floats], Any], x: Floats, size: int = _CHUNK, places: np.ndarray | None = None
+    ask: Callable[[Any], Any], x: Any, size: int = _CHUNK, places: np.ndarray | None = None
 ) -> np.ndarray:
-    """Ask in chunks of one fixed size, the last one filled up with its first row.
+    """Ask about x (m, e), see `take`, in chunks of one fixed size, the last one filled up with its first row.
 
     BLAS picks its code path by the shape, so a row alone and in a batch may differ in the last bit; one shape
     for all calls removes that. places (p,): rows stand at these positions of a chunk only (see `steady_places`).
     """
     parts = []
     per_chunk = size if places is None else len(places)
-    for start in range(0, len(x), per_chunk):
-        part = x[start : start + per_chunk]
-        m = len(part)
-        if places is not None:
-            chunk = np.repeat(part[:1], size, axis=0)
-            chunk[places[:m]] = part
-            parts.append(np.asarray(ask(chunk))[places[:m]])
-            continue
-        if m < size:
-            part = np.concatenate([part, np.repeat(part[:1], size - m, axis=0)])
-        parts.append(np.asarray(ask(part))[:m])
+    for start in range(0, x.shape[0], per_chunk):
+        m = min(per_chunk, x.shape[0] - start)
+        at = np.arange(m) if places is None else places[:m]
+        chosen = np.full(size, start)
+        chosen[at] += np.arange(m)
+        parts.append(np.asarray(ask(take(x, chosen)))[at])
     return np.concatenate(parts)
 
 

@@ -22,6 +22,7 @@ from wayforward.model.adapted import (
     without_warnings,
 )
 from wayforward.model.adapters.categories import categories_of
+from wayforward.model.adapters.in_steps import front_and_head
 from wayforward.model.adapters.sklearn_inside import (
     decision_of,
     innermost,
@@ -33,7 +34,7 @@ from wayforward.model.adapters.sklearn_inside import (
 )
 from wayforward.model.base import Access
 from wayforward.model.encoder import Encoder, NotRead, finish, read
-from wayforward.model.fast import DenseFast, Fast, GenericFast, LinearFast, padded
+from wayforward.model.fast import DenseFast, Fast, GenericFast, LinearFast, padded, take
 from wayforward.model.forms import Link
 from wayforward.model.kernels import sigmoid, softmax
 from wayforward.model.lattice import LatticeFast, tabled
@@ -169,8 +170,17 @@ def _native(estimator: Any, table: Table, name: str) -> Adapted:
         else ""
     )
 
+    front, head = (fixed and front_and_head(estimator, table)) or (None, estimator)
+
+    def prepared(x: Floats) -> Any:
+        """What the first steps make of the rows; the rows themselves where all steps are asked as one."""
+        return x if front is None else _ask(lambda rows: front.transform(table(rows)), x, name, False, hint)
+
+    def asked(ask: Callable[[Any], Any], made: Any) -> Any:
+        return _ask(ask if front is not None else lambda rows: ask(table(rows)), made, name, fixed, hint)
+
     def predicted(x: Floats) -> Any:
-        return _ask(lambda rows: estimator.predict(table(rows)), x, name, fixed, hint)
+        return asked(head.predict, prepared(x))
 
     known = getattr(estimator, "classes_", None)
     if not ((known is not None and len(known)) or _is_classifier(estimator)):
@@ -187,24 +197,25 @@ def _native(estimator: Any, table: Table, name: str) -> Adapted:
     )
     if len(classes) < 2:
         raise ModelError(f"{name} knows only the class {classes[0]!r}. Train it on data with both outcomes.")
-    score, notes = _scores(estimator)
+    score, notes = _scores(head)
     if score is None:
         return Adapted.of_labels(predicted, classes, name)
     decision, asked_once = decision_of(estimator), shows_its_label(estimator)
 
-    def labels(x: Floats) -> Ints:
-        return label_indices(predicted(x), classes, name)
+    def labels(made: Any) -> Ints:
+        return label_indices(asked(head.predict, made), classes, name)
 
     def predict(x: Floats) -> tuple[Outputs, Ints]:
-        out = np.asarray(_ask(lambda rows: score(table(rows)), x, name, fixed, hint), dtype=np.float64)
+        made = prepared(x)
+        out = np.asarray(asked(score, made), dtype=np.float64)
         if out.ndim != 2 or out.shape[1] != len(classes):
             return out, np.zeros(len(x), np.int64)  # the shape check names the trouble
         if decision is None:
-            return out, labels(x)
+            return out, labels(made)
         label = decision.label(out)
         close = np.flatnonzero(~decision.clear(out, _TIE))
         if close.size and not asked_once:
-            label[close] = labels(x[close])
+            label[close] = labels(take(made, close))
         return out, label
 
     return Adapted(predict, "classification", classes, Access.PROBABILITY, name, notes, decision=decision)
@@ -235,7 +246,7 @@ def _scores(estimator: Any) -> tuple[Callable[[Any], Any] | None, list[str]]:
     return None, []
 
 
-def _ask(ask: Callable[[Floats], Any], x: Floats, name: str, fixed: bool, hint: str = "") -> Any:
+def _ask(ask: Callable[[Any], Any], x: Any, name: str, fixed: bool, hint: str = "") -> Any:
     """Ask, in batches of a fixed size where rows might disturb each other; one clear error for whatever is raised."""
     try:
         with without_warnings():
@@ -244,10 +255,10 @@ def _ask(ask: Callable[[Floats], Any], x: Floats, name: str, fixed: bool, hint: 
         raise
     except Exception as error:
         raise ModelError(
-            f"{name} failed on {len(x)} rows that follow the schema: {type(error).__name__}: {first_line(error, 300)} "
-            "Check that the schema's features, levels and missing values are those it was trained on "
-            "(wrap(..., frame='polars') if it needs another table library; wrap(..., frame=table), with the table "
-            f"it was trained on, if it needs that table's pandas categories).{hint}"
+            f"{name} failed on {x.shape[0]} rows that follow the schema: {type(error).__name__}: "
+            f"{first_line(error, 300)} Check that the schema's features, levels and missing values are those it was "
+            "trained on (wrap(..., frame='polars') if it needs another table library; wrap(..., frame=table), with the "
+            f"table it was trained on, if it needs that table's pandas categories).{hint}"
         ) from error
 
 
