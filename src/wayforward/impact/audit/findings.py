@@ -18,11 +18,11 @@ from wayforward.impact.audit.wording import (
     in_quotes,
     in_short,
     measures_of,
+    name_of,
     share,
     stored_rate,
     summary_title,
     telling,
-    told,
     turned,
     unit_of,
     with_titles,
@@ -301,8 +301,8 @@ def _gap(audit: Audit, gap: Gap) -> str:
     joins = {"on average for": "for", "among": "among"}
     join = next((word for end, word in joins.items() if beginning.endswith(end)), "of")
     return (
-        f"{beginning.format(value=how.value(one))} {told(first)} and {how.value(two)} {join} "
-        f"{told(second)}: a difference of {how.difference(e)}."
+        f"{beginning.format(value=how.value(one))} {name_of(first)} and {how.value(two)} {join} "
+        f"{name_of(second)}: a difference of {how.difference(e)}."
     )
 
 

@@ -22,11 +22,11 @@ from wayforward.impact.audit.wording import (
     heading,
     measure_name,
     measures_of,
+    name_of,
     p_value,
     share,
     stored_rate,
     telling,
-    told,
     unit_of,
 )
 from wayforward.impact.privacy import FEWEST
@@ -113,8 +113,8 @@ def gap_row(audit: Audit, gap: Gap) -> dict[str, str]:
     how = telling(gap.metric, unit_of(audit))
     return {
         "Measure": heading(measure_name(gap.metric)),
-        "Group": f"{told(gap.first)}: {how.value(gap.values[0])} of {words.number(gap.counts[0])}",
-        "Beside": f"{told(gap.second)}: {how.value(gap.values[1])} of {words.number(gap.counts[1])}",
+        "Group": f"{name_of(gap.first)}: {how.value(gap.values[0])} of {words.number(gap.counts[0])}",
+        "Beside": f"{name_of(gap.second)}: {how.value(gap.values[1])} of {words.number(gap.counts[1])}",
         "Difference": how.difference(gap.estimate),
         "p, alone": p_value(gap.p),
         "p, corrected": p_value(gap.corrected),
@@ -195,7 +195,7 @@ def gaps_among_alike(audit: Audit, one: AttributeAudit) -> TableRows:
         rows.append(
             {
                 "Measure": heading(MEASURES[s.metric]),
-                "Groups": f"{told(s.first)} less {told(s.second)}",
+                "Groups": f"{name_of(s.first)} less {name_of(s.second)}",
                 "Among people alike in": s.by,
                 "As it is": how.more(s.whole, decimals),
                 "Among them": how.more(s.within, decimals),

@@ -60,7 +60,7 @@ def in_quotes(name: str) -> str:
     return f"\u201c{name}\u201d"
 
 
-def told(name: str) -> str:
+def name_of(name: str) -> str:
     """Return the name of a group for the inside of a sentence."""
     return name if name == EVERYBODY_ELSE else in_quotes(name)
 
