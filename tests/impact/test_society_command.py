@@ -52,6 +52,10 @@ def test_a_scenario_is_played_written_and_goes_on(tmp_path: Path, monkeypatch: p
     assert "another scenario" in ran("society my.yaml --seed 9 --checkpoint my.npz", 2)
     sheet = figure_society({"one": first, "again": first}, tuple(FIGURES))
     assert len(sheet.axes) >= len(FIGURES)
+    shown = [ax for ax in figure_society(first).axes if ax.get_visible()]
+    assert shown and all(
+        any(len(line.get_xdata()) for line in ax.lines) for ax in shown
+    )  # segregation: not measured
     with pytest.raises(DataError):
         figure_society({})
 
@@ -207,6 +211,7 @@ def test_a_new_model_that_decides_about_nobody_is_said_to():
     assert {n: a.tolist() for n, a in one.flows.items()} == {n: a.tolist() for n, a in two.flows.items()}
     assert one.notes() == [] and "decided about anybody" in two.notes()[0]
     assert simulate(replace(trained, arrivals=10)).notes() == []
+    assert "Play more rounds" in simulate(replace(trained, rounds=2)).notes()[0]
 
 
 def test_groups_that_are_levels_are_told_in_words_and_known_by_their_codes(tmp_path: Path):

@@ -208,7 +208,7 @@ class Comparison:
                         )
                 ax.set_title(TITLES.get(figure, figure), loc="left", weight="bold")
                 if in_percent(figure):
-                    percent_ticks(ax.yaxis)
+                    percent_ticks(ax.yaxis, share=figure != "cost")
                 ax.set_xlabel("round")
                 ax.locator_params(axis="x", nbins=6, integer=True)
                 plain_axes(ax)

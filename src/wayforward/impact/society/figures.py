@@ -67,12 +67,12 @@ def digits(value: float) -> int:
 
 
 def figure_society(
-    history: History | Mapping[str, History], figures: Sequence[str] = DRAWN, *, group: str | None = None
+    history: History | Mapping[str, History], figures: Sequence[str] = (), *, group: str | None = None
 ) -> Figure:
     """Lines over rounds. One history: a line a group. Several by name (such as two policies): a line each.
 
-    group: the one that is drawn where there are several histories; left out, all people (segregation: the smallest
-    group). Lines differ in dash and marker besides colour.
+    figures: left out, those of `DRAWN` of which anything is known. group: the one that is drawn where there are several
+    histories; left out, all people (segregation: the smallest group). Lines differ in dash and marker besides colour.
     Raises: DataError for an unknown figure; MissingExtra without matplotlib.
     """
     from wayforward.answers.figure_style import LINES, figure_style, new_figure, percent_ticks, plain_axes
@@ -84,6 +84,9 @@ def figure_society(
         lines = [(name, one, group) for name, one in history.items()]
     else:
         lines = [(f"{history.attribute}: {history.title(name)}", history, name) for name in history.names]
+    if not figures:
+        known = (f for f in DRAWN if any(np.isfinite(one.figure(f, group=g)).any() for _, one, g in lines))
+        figures = tuple(known) or DRAWN
     wide = 3
     tall = -(-len(figures) // wide)
     with figure_style():
@@ -108,7 +111,7 @@ def figure_society(
             ax.set_xlim(-0.04 * last - 0.1, 1.04 * last + 0.1)
             ax.margins(y=0.15)
             if in_percent(name):
-                percent_ticks(ax.yaxis)
+                percent_ticks(ax.yaxis, share=name != "cost")
             plain_axes(ax)
             ax.grid(axis="y", color=LIGHT, lw=0.6)
         for ax in axes[len(figures) :]:

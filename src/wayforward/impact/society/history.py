@@ -148,13 +148,17 @@ class History:
     def notes(self) -> list[str]:
         """What a reader should know: a lender who trains again, and whom the new models decide about."""
         applied, trained = self.total("applied"), np.flatnonzero(np.diff([0, *self.models]))
-        out = []
-        if self.scenario.lender.retrain and not (len(trained) and applied[trained[0] :].any()):
-            out.append(
-                "No model that was trained again decided about anybody, so retraining changed nothing: after the first "
-                "rounds nobody applied any more. Let people arrive (arrivals: 50), or come back later (delay: [1, 4])."
-            )
-        return out
+        every, first = self.scenario.lender.retrain, "No model that was trained again decided about anybody"
+        if not every or (len(trained) and applied[trained[0] :].any()):
+            return []
+        if self.rounds <= every and applied[-1:].any():
+            return [
+                f"{first}: the lender trains after round {every}, and there was none after it. Play more rounds."
+            ]
+        return [
+            f"{first}, so retraining changed nothing: after the first rounds nobody applied any more. Let people "
+            "arrive (arrivals: 50), or come back later (delay: [1, 4])."
+        ]
 
     def rows(self) -> list[dict[str, Any]]:
         """One row for each round and group, and for all: counts, figures and segregation; for tables and files."""
