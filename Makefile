@@ -18,7 +18,7 @@ endif
 
 EXTRAS := fast,frames,polars,torch,tune,trees-cpu,catboost,onnx,solvers,plots,languages,web,postgres,test,docs,dev
 
-.PHONY: help venv demo test fast-test lint messages docs bench replicate clean
+.PHONY: help venv demo test fast-test lint messages docs bench fuzz replicate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -68,6 +68,9 @@ bench: $(VENV)/.all ## compare with dice-ml, NICEx and oceanpy, each in its own 
 	$(BIN)/python -m benchmarks.nobody_left
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks
+
+fuzz: $(VENV)/.all ## ten minutes of junk for every reader and public function
+	$(BIN)/python -m benchmarks.fuzz --seconds 600
 
 replicate: $(VENV)/.all ## the numbers that papers published, found again: the slow replications, and the tables in docs/replication
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m published

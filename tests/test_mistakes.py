@@ -6,14 +6,18 @@ import numpy as np
 import pytest
 
 import wayforward as wf
+from wayforward.answers import explain, letter, report
 from wayforward.errors import (
     DataError,
     DeviceError,
+    FileFormatError,
     MethodError,
     ModelError,
     PreferencesError,
     ProblemError,
+    SchemaError,
 )
+from wayforward.methods.certificates import certified
 
 pd = pytest.importorskip("pandas")
 linear = pytest.importorskip("sklearn.linear_model")
@@ -93,6 +97,20 @@ MISTAKES = {
     "device": (lambda c: c.ask(device="gpu"), DeviceError, "device='gpu' is not known. Use 'cpu'"),
     "a device that is a number": (lambda c: c.ask(device=0), DeviceError, "device=0 is not known"),
     "series": (lambda c: c.ask(c.table.iloc[:, 0]), DataError, r"is a Series.* give a dict .*table.iloc\[\[3\]\]"),
+    "pareto": (lambda c: c.ask(pareto=True), MethodError, "pareto=True is no list"),
+    "a list for a method": (lambda c: wf.method([]), MethodError, "There is no method"),
+    "no problem to judge": (lambda c: wf.evaluate(c.ask(), None), DataError, "problem is a NoneType. Give a Problem"),
+    "no answer to judge": (lambda c: wf.evaluate(None, c.problem), DataError, "recourse is a NoneType"),
+    "no answer to certify": (lambda c: certified(c.people), MethodError, "recourse is a DataFrame. Give a Recourse"),
+    "no answer to explain": (lambda c: explain(None, 0), DataError, "Give a Recourse"),
+    "no answer to write": (lambda c: letter(c.problem, None, 0), DataError, "Give a Recourse"),
+    "no problem to write": (lambda c: letter(None, c.ask(), 0), DataError, "Give a Problem"),
+    "no page": (lambda c: report(c.problem, c.ask(), None), FileFormatError, "None is no path"),
+    "no file": (lambda c: wf.Recourse.load(None), FileFormatError, "None is no path"),
+    "a list for a language": (lambda c: c.ask().explain(0, language=[]), DataError, "There is no language"),
+    "no features": (lambda c: wf.Schema(None), SchemaError, "features=None is no list"),
+    "a limit that is none": (lambda c: c.none.limit("a", high=...), PreferencesError, "which is not a number"),
+    "many mosts": (lambda c: c.none.at_most([]), PreferencesError, r"of shape \(0,\). Give a number, or one for each"),
     "empty": (lambda c: c.ask({}), DataError, r"no column 'a' \(nor 2 more: b, c\)\. Add the column"),
 }  # fmt: skip
 

@@ -119,6 +119,14 @@ def did_you_mean(word: str, known: Collection[str]) -> str:
     return f" Did you mean '{near[0]}'?" if near else ""
 
 
+def require_kind(value: object, kind: type, name: str, error: type[WayforwardError] = DataError) -> None:
+    """Raise an error that names an argument which is no object of the kind that is needed."""
+    if not isinstance(value, kind):
+        raise error(
+            f"{name} is a {type(value).__name__}. Give a {kind.__name__}."
+        )  # a table holds people's rows
+
+
 def shown(value: object, most: int = 80) -> str:
     """Return a value as errors show it: its repr in at most so many characters, or what kind of thing it is."""
     try:

@@ -54,7 +54,7 @@ def language() -> str:
 
 def check_language(code: str) -> None:
     """Raises: DataError for a language that is not complete."""
-    if code not in LANGUAGES:
+    if not isinstance(code, str) or code not in LANGUAGES:
         raise DataError(f"There is no language '{code}'. There are: {', '.join(sorted(LANGUAGES))}.")
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from wayforward.errors import FileFormatError, WayforwardError, WriteError
+from wayforward.errors import FileFormatError, WayforwardError, WriteError, shown
 
 MOST_CHARACTERS = 1_000_000  # of a file that people write by hand
 
@@ -25,6 +25,13 @@ def check_size(text: str, name: str, most: int = MOST_CHARACTERS) -> str:
     if len(text) > most:
         raise FileFormatError(f"The {name} has {len(text)} characters; at most {most} are read.")
     return text
+
+
+def as_path(given: Any) -> Path:
+    """Return a path. Raises: FileFormatError for what is none."""
+    if not isinstance(given, (str, os.PathLike)):
+        raise FileFormatError(f"{shown(given)} is no path. Give the name of a file.")
+    return Path(given)
 
 
 def require_regular(path: str | Path) -> os.stat_result:

@@ -17,7 +17,7 @@ import numpy as np
 from wayforward.deadline import DEADLINE
 from wayforward.errors import DataError, FileFormatError, require
 from wayforward.lazy import hook
-from wayforward.plain_files import read_json, write_text, written
+from wayforward.plain_files import as_path, read_json, write_text, written
 from wayforward.schema import Origin, Schema, SchemaWarning, carried, decode_column, native_table
 from wayforward.schema.notebook import small_table
 from wayforward.shapes import Actions, Costs, Mask, People
@@ -513,7 +513,7 @@ class Recourse:
         """
         if not exact and self.rounded is not self:
             return self.rounded.save(path, exact=True)
-        path = Path(path)
+        path = as_path(path)
         if path.suffix == ".json":
             write_text(path, json.dumps(self._to_plain(), allow_nan=False))
         elif path.suffix == ".parquet":
@@ -531,7 +531,7 @@ class Recourse:
         Files carry a checksum. One of an earlier version has none: they are then `unchecked`, and `explain` says
         so. Raises: FileFormatError for a file that is missing, broken, something else, or was changed afterwards.
         """
-        got = cls._loaded(Path(path))
+        got = cls._loaded(as_path(path))
         return got if problem is None else got.judged_by(problem)
 
     def judged_by(self, problem: Any) -> Recourse:

@@ -43,7 +43,7 @@ class Registry:
 
     def find(self, name: str) -> Any:
         """Return the class or function of a name. Raises: the registry's error, which lists the names."""
-        if name not in self._places:
+        if not isinstance(name, str) or name not in self._places:
             hint = did_you_mean(str(name), self._places)
             raise self.error(f"There is no {self.what} '{name}'.{hint} Known: {', '.join(self)}.")
         module, part = self._places[name].split(":")

@@ -31,13 +31,14 @@ from wayforward.answers.text import (
     why_text,
 )
 from wayforward.answers.time_text import order_text, time_text
+from wayforward.errors import require_kind
 from wayforward.language import day_text, gettext, ngettext, use_language, visible
+from wayforward.problem import Problem
 from wayforward.problem.rounding import rounded
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
     from wayforward.methods.reason_sets import ReasonSets
-    from wayforward.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ def letter(
     Raises: DataError if there is no such person.
     """
     with use_language(language):
+        require_kind(problem, Problem, "problem")
         one = rounded(problem, person_of(recourse, i))
         return visible("\n".join(_lines(problem, one, reasons, keeping, head or Letterhead())))
 

@@ -27,9 +27,10 @@ from wayforward.answers.text import (
     why_text,
 )
 from wayforward.answers.time_text import steps_text, time_text
-from wayforward.errors import DataError
+from wayforward.errors import DataError, require_kind
 from wayforward.language import N_, catalog, gettext, language, use_language, visible
-from wayforward.plain_files import write_text
+from wayforward.plain_files import as_path, write_text
+from wayforward.problem import Problem
 from wayforward.problem.rounding import rounded
 from wayforward.recourse import Outcome, Recourse
 
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
     from wayforward.answers.causes import SideBySide
     from wayforward.evaluate import Evaluation
-    from wayforward.problem import Problem
     from wayforward.schema import Schema
 
 
@@ -69,8 +69,10 @@ def report(
     """
     from wayforward.evaluate import evaluate
 
+    require_kind(problem, Problem, "problem")
+    require_kind(recourse, Recourse, "recourse")
     chosen = examples(recourse, people) if isinstance(people, int) else _checked(recourse, people)
-    path = Path(path)
+    path = as_path(path)
     with use_language(language):
         if evaluation is None:
             evaluation = evaluate(recourse, problem)

@@ -16,7 +16,7 @@ from wayforward.answers.refusal import reasons as principal_reasons
 from wayforward.answers.region_text import region_text
 from wayforward.answers.standing import needed, score_text
 from wayforward.answers.time_text import causes_first, steps_text, time_text
-from wayforward.errors import DataError
+from wayforward.errors import DataError, require_kind
 from wayforward.language import N_, gettext, ngettext, use_language
 from wayforward.problem.rounding import rounded
 from wayforward.recourse import Outcome, Recourse
@@ -255,6 +255,7 @@ def amiss(one: Recourse) -> list[str]:
 
 def person_of(recourse: Recourse, i: int) -> Recourse:
     """The answer of one person. Raises: DataError if there is no such person."""
+    require_kind(recourse, Recourse, "recourse")
     if isinstance(i, bool) or not isinstance(i, (int, np.integer)):
         raise DataError(
             f"There is no person {i!r}; people are numbered 0 to {recourse.n - 1}. Give a whole number, "

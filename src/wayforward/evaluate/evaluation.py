@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError
+from wayforward.errors import DataError, require_kind
 from wayforward.evaluate import actions as act
 from wayforward.evaluate import stats
 from wayforward.evaluate.evidence import Evidence
@@ -407,6 +407,10 @@ def evaluate(
     `usable_read` and `not_asked` tell both sides.
     Raises: DataError if shapes, groups or columns do not fit.
     """
+    from wayforward.problem import Problem
+
+    require_kind(recourse, Recourse, "recourse")
+    require_kind(problem, Problem, "problem")
     if not recourse.readable.all():
         readable = recourse.readable
         if not readable.any():

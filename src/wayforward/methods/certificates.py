@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.deadline import OutOfTime, look, until
-from wayforward.errors import MethodError
+from wayforward.errors import MethodError, require_kind
 from wayforward.methods.engines.exact.forest_boxes import BOXES, ForestBoxes
 from wayforward.methods.engines.exact.relaxed_boxes import RelaxedBoxes
 from wayforward.problem.enumeration import cheapest_among_all
+from wayforward.recourse import Recourse
 from wayforward.shapes import Floats
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from wayforward.problem import Population, Problem
-    from wayforward.recourse import Recourse
 
     Bounder = Callable[
         [Population, Floats, int], Floats
@@ -44,6 +44,7 @@ def certified(recourse: Recourse, *, boxes: int = BOXES, end: float = np.inf) ->
     end: when its time is over (`wayforward.deadline.now`): nothing is proved of whose turn has not come by then.
     Raises: MethodError for an answer that does not know its problem, or boxes below 1.
     """
+    require_kind(recourse, Recourse, "recourse", MethodError)
     problem = recourse.problem
     if problem is None:
         raise MethodError("This answer was read from a file and does not know its problem. Ask again.")

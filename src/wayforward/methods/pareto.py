@@ -10,14 +10,14 @@ identification and system optimization, IEEE Trans. SMC 1(3); crowding: K. Deb a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import MethodError
+from wayforward.errors import MethodError, shown
 from wayforward.methods.base import answer_readable, check_k
 from wayforward.methods.kinds import MethodQuestion, shared_seconds, summed_meta, timed
 from wayforward.preferences import Preferences
@@ -109,6 +109,10 @@ def unbeaten(value: Floats) -> Mask:
 def _checked(
     problem: Problem, objectives: Sequence[str], plausibility: Plausibility | None
 ) -> tuple[str, ...]:
+    if not isinstance(objectives, Iterable):
+        raise MethodError(
+            f"pareto={shown(objectives)} is no list. Give two or more of {', '.join(OBJECTIVES)}, or leave it out."
+        )
     given = (objectives,) if isinstance(objectives, str) else tuple(objectives)
     for name in given:
         if name not in OBJECTIVES:

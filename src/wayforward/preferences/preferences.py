@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from wayforward.errors import FileFormatError, PreferencesError
+from wayforward.errors import FileFormatError, PreferencesError, shown
 from wayforward.plain_files import read_json, write_text
 from wayforward.preferences.reading import (
     WISH_ABOUT,
@@ -424,7 +424,8 @@ class Preferences:
     def at_most(self, changes: npt.ArrayLike, who: Who = None) -> Preferences:
         """Nobody of `who` changes more than so many features."""
         most = self.most.astype(np.float64)
-        most[self._rows(who)] = _as_numbers(changes, "max_changes is")
+        rows = self._rows(who)
+        most[rows] = _as_numbers(changes, "max_changes is", len(rows))
         return replace(self, max_changes=most)
 
     def within(self, months: npt.ArrayLike, who: Who = None) -> Preferences:
@@ -439,7 +440,8 @@ class Preferences:
                 "pace (units a month) or delay (months): schema.revise(savings={'pace': 300})."
             )
         time = self.time.copy()
-        time[self._rows(who)] = _as_numbers(months, "months is")
+        rows = self._rows(who)
+        time[rows] = _as_numbers(months, "months is", len(rows))
         return replace(self, months=time)
 
     # -- people --------------------------------------------------------------------------------------------
@@ -729,7 +731,7 @@ class Preferences:
             )
         if isinstance(bound, str):
             return self._relative(j, bound, x, rows)
-        values = np.asarray(bound, dtype=np.float64)
+        values = _as_numbers(bound, f"The limit of '{feature.name}' is")
         if values.ndim and values.shape != (len(rows),):
             raise PreferencesError(
                 f"The limit of '{feature.name}' has shape {values.shape}. Give a number, or one for each "
@@ -781,7 +783,7 @@ class Preferences:
 
     def _level(self, j: int, level: Any) -> int:
         feature = self.schema.features[j]
-        if level in feature.levels:
+        if isinstance(level, (str, int, float, bool, np.generic)) and level in feature.levels:
             return feature.levels.index(level)
         texts = [str(known) for known in feature.levels]
         if isinstance(level, str) and texts.count(level) == 1:
@@ -808,10 +810,15 @@ class Preferences:
         return replace(self, levels={**self.levels, j: ok})
 
 
-def _as_numbers(value: Any, what: str) -> Floats:
+def _as_numbers(value: Any, what: str, people: int | None = None) -> Floats:
     try:
-        return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+        found = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
         raise PreferencesError(
-            f"{what} {value!r:.60}, which is not a number. Give a number, or one for each person."
+            f"{what} {shown(value, 60)}, which is not a number. Give a number, or one for each person."
         ) from None
+    if people is not None and found.ndim and found.shape != (people,):
+        raise PreferencesError(
+            f"{what} of shape {found.shape}. Give a number, or one for each of {people} people."
+        )
+    return found

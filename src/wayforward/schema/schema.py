@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -51,6 +51,9 @@ class Schema:
     )  # feature -> what `infer` made of its name
 
     def __post_init__(self) -> None:
+        for name in ("features", "rules"):
+            if not isinstance(getattr(self, name), Iterable):
+                raise SchemaError(f"{name}={shown(getattr(self, name))} is no list. Give a list of {name}.")
         object.__setattr__(self, "features", tuple(self.features))
         if isinstance(self.rules, str):
             raise SchemaError(

@@ -1,0 +1,442 @@
+"""Fuzz every reader and every public function: nothing but the library's own errors, and nothing hangs.
+
+``python -m benchmarks.fuzz --seconds 600`` (`make fuzz`). Hypothesis draws the junk and shrinks what fails. Files are
+honest ones with parts that were replaced, cut off or flipped; calls are honest ones of which one argument is junk.
+Files of models are read and asked in processes of their own, since native code may end them. Exit code 1: a failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import io
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import seed as seeded
+from hypothesis import strategies as st
+from hypothesis.errors import HypothesisException
+
+import wayforward as wf
+from wayforward.answers import explain, letter, report
+from wayforward.errors import WayforwardError
+from wayforward.evaluate import evaluate
+from wayforward.evaluate.rechecked import recheck
+from wayforward.impact.society import Scenario
+from wayforward.methods.certificates import certified
+from wayforward.model.files import load as load_model
+from wayforward.plain_files import parse_yaml, read_json
+from wayforward.preferences import Preferences
+from wayforward.recourse import Recourse
+from wayforward.schema import Schema
+from wayforward.schema.acts import ActModel
+from wayforward.testing.problems import case
+
+HANGS = 20  # seconds that one try may take
+JUNK = (
+    None, True, False, 0, 1, -1, 3, 10**30, -(10**30), 0.5, -0.5, 1e300, float("nan"), float("inf"), "", "x", "\x85",
+    "[/red]", "age", b"x", [], [1], ["age"], (), (1, 2), {}, {"age": 1}, {1: 2}, set(), object(), len, int, np.nan,
+    np.array([]), np.array([1.0, 2.0]), np.zeros((2, 2)), np.array(["a"]), np.array([1j]), np.datetime64("2020-01-01"),
+    range(3), Ellipsis, Path("/nowhere"), "/dev/null", 2**63, -(2**63), "1e400", "nan", 1 + 2j, slice(0, 2),
+)  # fmt: skip
+TEXT = st.one_of(
+    st.sampled_from(
+        ["", "nan", "inf", "-1", "1e400", "null", "[]", "age", "after.age", "\x85", "\u202e", "9" * 40]
+    ),
+    st.text(max_size=12),
+)
+LEAF = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(allow_nan=False, allow_infinity=False), TEXT,
+    st.just([]), st.just({}), st.lists(st.integers(-3, 3), max_size=3),
+)  # fmt: skip
+
+
+class Hang(BaseException):
+    """A try took too long."""
+
+
+def _late(*_: Any) -> None:
+    raise Hang
+
+
+@dataclass
+class Target:
+    """One thing to try: `call` gets what hypothesis draws; a child process tries it where `apart`."""
+
+    name: str
+    draw: st.SearchStrategy[Any]
+    call: Callable[[Any], Any]
+    apart: bool = False
+    seen: Counter[str] = field(default_factory=Counter)
+
+    def __call__(self, drawn: Any) -> None:
+        if self.apart:
+            self._in_a_child(drawn)
+            return
+        before = signal.signal(signal.SIGALRM, _late)
+        signal.alarm(HANGS)
+        try:
+            with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+                warnings.simplefilter("ignore")
+                self.call(drawn)
+            self.seen["taken"] += 1
+        except WayforwardError:
+            self.seen["refused"] += 1
+        finally:
+            signal.alarm(0)
+            signal.signal(signal.SIGALRM, before)
+
+    def _in_a_child(self, drawn: Any) -> None:
+        child = os.fork()
+        if not child:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            try:
+                self.call(drawn)
+                os._exit(0)
+            except WayforwardError:
+                os._exit(1)
+            except BaseException:
+                os._exit(2)
+        until = time.monotonic() + HANGS
+        while True:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                break
+            if time.monotonic() > until:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                raise Hang
+            time.sleep(0.002)
+        code = os.waitstatus_to_exitcode(status)
+        self.seen["taken" if code == 0 else "refused"] += 1
+        assert code in (0, 1), f"the process ended with {code} (2: another error, below 0: a signal)"
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def bytes_of(draw: st.DrawFn, content: bytes) -> bytes:
+    """A file with a few bytes flipped, cut off, doubled or put in."""
+    made = bytearray(content)
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, max(len(made) - 1, 0)))
+        kind = draw(st.sampled_from(["flip", "cut", "double", "put", "zero", "ones"]))
+        if kind == "flip" and made:
+            made[at] ^= 1 << draw(st.integers(0, 7))
+        elif kind == "cut":
+            del made[at : at + draw(st.integers(1, 64))]
+        elif kind == "double":
+            made[at:at] = made[at : at + draw(st.integers(1, 64))]
+        elif kind == "put":
+            made[at:at] = draw(st.binary(max_size=8))
+        else:
+            made[at : at + 4] = (b"\x00" if kind == "zero" else b"\xff") * len(made[at : at + 4])
+    return bytes(made)
+
+
+@st.composite
+def tree_of(draw: st.DrawFn, data: Any) -> Any:
+    """Plain data of which a few nodes are replaced or taken out."""
+    made = copy.deepcopy(data)
+    for _ in range(draw(st.integers(1, 2))):
+        node, path = made, []
+        while isinstance(node, (dict, list)) and node and (not path or draw(st.integers(0, 4))):
+            key = draw(st.sampled_from(sorted(node, key=str))) if isinstance(node, dict) else None
+            key = draw(st.integers(0, len(node) - 1)) if key is None else key
+            path.append((node, key))
+            node = node[key]
+        if not path:
+            return draw(LEAF)
+        parent, key = path[-1]
+        if draw(st.integers(0, 3)):
+            parent[key] = draw(LEAF)
+        else:
+            del parent[key]
+    return made
+
+
+def text_of(data: Any) -> str:
+    """JSON, which is YAML as well."""
+    return json.dumps(data, default=str)
+
+
+def files(folder: Path) -> list[Target]:
+    """Readers of schemas, preferences, acts, scenarios and answers."""
+    it = case("forest", "independent", 0, 8)
+    schema, got = it.problem.schema, wf.recommend(it.problem, it.x, k=2)
+    wishes = Preferences.none(schema, 2).freeze("savings").limit("income", high=6000.0)
+    acts = {"acts": [{"name": "save", "moves": {"savings": [0, 5000]}, "cost": 1, "months": 3}]}
+    scenario = {"rounds": 2, "people": 50, "lender": {"capacity": 0.5}, "compliance": {"kind": "willing"}}
+    got.save(folder / "a.json")
+    got.save(folder / "a.parquet")
+
+    def through(name: str, read: Callable[[Path], Any]) -> Callable[[Any], Any]:
+        def call(content: Any) -> Any:
+            file = folder / name
+            file.write_bytes(
+                content if isinstance(content, bytes) else text_of(content).encode("utf-8", "replace")
+            )
+            return read(file)
+
+        return call
+
+    def answers(file: Path) -> None:
+        back = Recourse.load(file)
+        back.explain(0)
+        back.to_frame("dict")
+        recheck(back, it.problem)
+
+    plain, stored = schema.to_dict(), read_json(folder / "a.json")
+    unsigned = {key: value for key, value in stored.items() if key != "sha256"}
+    made = [
+        ("schema.yaml", plain, lambda f: Schema.from_yaml(f)),
+        ("acts.yaml", acts, lambda f: ActModel.from_yaml(f, schema)),
+        ("scenario.yaml", scenario, lambda f: Scenario.from_yaml(f)),
+        ("wishes.json", wishes.to_dict(), lambda f: Preferences.load(f, schema)),
+        ("answers.json", unsigned, answers),
+    ]
+    out = []
+    for name, data, read in made:
+        out.append(Target(f"tree {name}", tree_of(data), through(name, read)))
+        out.append(Target(f"bytes {name}", bytes_of(text_of(data).encode()), through(f"b{name}", read)))
+    content = (folder / "a.parquet").read_bytes()
+    out.append(Target("bytes answers.parquet", bytes_of(content), through("p.parquet", answers)))
+    out.append(Target("yaml", st.text(max_size=60), lambda text: parse_yaml(text, "text")))
+    out.append(Target("rules", st.text(max_size=40), lambda text: Schema(schema.features, (text,))))
+    return out
+
+
+def make_models(folder: str) -> None:
+    """Train small models and save them; in a process of its own, whose threads nobody inherits."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    from wayforward.model.files import save
+
+    it = case("linear", "independent", 0, 60)
+    x, y = it.x, it.problem.reached(it.x)[0].astype(int)
+    made: list[Any] = [RandomForestClassifier(3, max_depth=3, random_state=0)]
+    for module, name, more in (
+        ("xgboost", "XGBClassifier", {}), ("lightgbm", "LGBMClassifier", {"verbose": -1, "min_child_samples": 2}),
+        ("catboost", "CatBoostClassifier", {"verbose": False, "allow_writing_files": False}),
+    ):  # fmt: skip
+        try:
+            kind = getattr(__import__(module), name)
+        except ImportError:
+            continue
+        made.append(kind(n_estimators=3, max_depth=2, **more))
+    for one, ending in zip(made, (".skops", ".json", ".txt", ".cbm"), strict=False):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            save(one.fit(x, y), Path(folder) / f"model{ending}")
+
+
+def models(folder: Path) -> list[Target]:
+    """Files of models: read, and asked about a few rows."""
+    process = multiprocessing.get_context("spawn").Process(target=make_models, args=(str(folder),))
+    process.start()
+    process.join()
+    for library in (
+        "skops.io",
+        "sklearn.ensemble",
+        "xgboost",
+        "lightgbm",
+        "catboost",
+    ):  # once, and not in each child
+        with suppress(ImportError):
+            import_module(library)
+    it = case("linear", "independent", 0, 8)
+    out = []
+    for file in sorted(folder.glob("model.*")):
+
+        def call(content: bytes, ending: str = file.suffix) -> None:
+            place = folder / f"f{os.getpid()}{ending}"
+            try:
+                place.write_bytes(content)
+                load_model(place, it.problem.schema).native(it.x)
+            finally:
+                place.unlink(missing_ok=True)
+
+        out.append(Target(f"model {file.suffix}", bytes_of(file.read_bytes()), call, apart=True))
+    return out
+
+
+# -- calls -----------------------------------------------------------------------------------------------------------
+
+
+def calls(folder: Path) -> list[Target]:
+    """Honest calls of which one argument is junk."""
+    it = case("linear", "independent", 0, 8)
+    problem, x, schema = it.problem, it.x, it.problem.schema
+    got = wf.recommend(problem, x, k=2)
+    method = wf.method("local-search").fit(problem)
+    table = schema.decode(x[:2], "dict")
+    feature = {"name": "age", "kind": "integer", "low": 18, "high": 80, "unit": "years"}
+    made: list[tuple[str, Callable[..., Any], dict[str, Any]]] = [
+        (
+            "recommend",
+            wf.recommend,
+            {
+                "problem": problem,
+                "people": x[:2],
+                "method": "local-search",
+                "k": 1,
+                "kinds": None,
+                "pareto": None,
+                "preferences": None,
+                "seed": 0,
+                "budget": 50,
+                "deadline": None,
+                "workers": 1,
+                "on": None,
+                "id": None,
+                "strict": False,
+                "minimal": None,
+                "certify": False,
+                "progress": None,
+            },
+        ),
+        (
+            "method.recommend",
+            method.recommend,
+            {"x": x[:2], "k": 1, "seed": 0, "budget": 50, "deadline": 5.0},
+        ),
+        ("method", wf.method, {"name": "local-search", "grid": 8, "starts": 8, "beam": 3, "fill": False}),
+        (
+            "Problem",
+            wf.Problem,
+            {
+                "schema": schema,
+                "model": problem.model,
+                "target": problem.target,
+                "data": x,
+                "world": None,
+                "cost": "l1",
+                "plausibility": None,
+                "confidence": None,
+                "robust": None,
+            },
+        ),
+        ("Target", wf.Target, {"favourable": 1, "threshold": 0.5, "interval": None}),
+        ("Deadline", wf.Deadline, {"person": 1.0, "total": 5.0}),
+        ("Feature", wf.Feature, {**feature, "actionability": "actionable", "direction": "any", "step": None}),
+        (
+            "wrap",
+            wf.wrap,
+            {"model": problem.model.wrapped, "schema": schema, "classes": (0, 1), "output": "auto"},
+        ),
+        ("evaluate", evaluate, {"recourse": got, "problem": problem, "groups": None, "metrics": "headline"}),
+        ("recheck", recheck, {"answers": got, "problem": problem}),
+        ("certified", certified, {"recourse": got, "boxes": 10}),
+        ("explain", explain, {"recourse": got, "i": 0, "option": None, "problem": problem, "language": None}),
+        ("letter", letter, {"problem": problem, "recourse": got, "i": 0, "language": None}),
+        ("report", report, {"problem": problem, "recourse": got, "path": folder / "page.html"}),
+        ("Recourse.explain", got.explain, {"i": 0, "option": None, "language": None}),
+        ("Recourse.find", got.find, {"id": "a"}),
+        ("Recourse.people_after", got.people_after, {"option": 0}),
+        ("Recourse.to_frame", got.to_frame, {"like": "dict"}),
+        ("Recourse.load", Recourse.load, {"path": folder / "a.json", "problem": None}),
+        ("Schema", Schema, {"features": schema.features, "rules": ()}),
+        ("Schema.from_dict", Schema.from_dict, {"data": schema.to_dict()}),
+        ("Schema.from_yaml", Schema.from_yaml, {"source": folder / "schema.yaml"}),
+        ("encode", schema.encode, {"table": table}),
+        ("decode", schema.decode, {"x": x[:2], "like": "dict"}),
+        (
+            "limit",
+            lambda **given: Preferences.none(schema, 2).limit("income", **given),
+            {"low": 1.0, "high": 9.0},
+        ),
+        (
+            "weigh",
+            lambda **given: Preferences.none(schema, 2).weigh(**given),
+            {"income": 2.0, "savings": 1.0},
+        ),
+        ("allow", lambda levels: Preferences.none(schema, 2).allow("housing", levels), {"levels": ["own"]}),
+        ("at_most", lambda most: Preferences.none(schema, 2).at_most(most), {"most": 2}),
+    ]
+    out = []
+    for name, function, honest in made:
+
+        def call(
+            drawn: tuple[str, Any], function: Callable[..., Any] = function, honest: Any = honest
+        ) -> Any:
+            return function(**honest | {drawn[0]: drawn[1]})
+
+        draw = st.tuples(st.sampled_from(sorted(honest)), st.one_of(st.sampled_from(JUNK), LEAF))
+        out.append(Target(f"call {name}", draw, call))
+    cell = st.one_of(st.sampled_from(JUNK), LEAF)
+
+    def with_cell(drawn: tuple[str, Any]) -> None:
+        column, value = drawn
+        cells = [value, table[column][1]]
+        people = {**table, column: cells}
+        wf.recommend(problem, people, budget=50).explain(0)
+
+    out.append(Target("cell", st.tuples(st.sampled_from(sorted(table)), cell), with_cell))
+    return out
+
+
+def tries(target: Target, number: int) -> Callable[[], None]:
+    """Return what tries a target with up to sixty draws, and shrinks the first that fails."""
+
+    def one(drawn: Any) -> None:
+        target(drawn)
+
+    how = settings(
+        max_examples=15 if target.apart else 60, deadline=None, database=None, suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate, Phase.shrink), print_blob=False, report_multiple_bugs=False,
+    )  # fmt: skip
+    found: Callable[[], None] = seeded(number)(how(given(target.draw)(one)))
+    return found
+
+
+def run(seconds: float, only: str, seed: int) -> int:
+    """Try all targets in turn until the time is over; print what failed and what was tried."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        everything = [t for t in (*files(folder), *calls(folder), *models(folder)) if only in t.name]
+        until, turn, failed = time.monotonic() + seconds, 0, {}
+        while time.monotonic() < until:
+            turn += 1
+            for target in everything:
+                if time.monotonic() >= until or target.name in failed:
+                    continue
+                tried = tries(target, seed + turn)
+                try:
+                    tried()
+                except HypothesisException:
+                    continue
+                except BaseException as error:
+                    if isinstance(error, KeyboardInterrupt):
+                        raise
+                    failed[target.name] = "".join(traceback.format_exception(error)[-12:])
+                    print(f"== {target.name}\n{failed[target.name]}", flush=True)
+    seen: Counter[str] = sum((t.seen for t in everything), Counter())
+    print(f"{len(everything)} targets, {sum(seen.values()):,} tries: {dict(seen)}")
+    print(f"failed: {', '.join(sorted(failed)) or 'none'}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--seconds", type=float, default=600.0)
+    options.add_argument("--only", default="", help="targets whose name holds this")
+    options.add_argument("--seed", type=int, default=0)
+    given_options = options.parse_args()
+    sys.exit(run(given_options.seconds, given_options.only, given_options.seed))
