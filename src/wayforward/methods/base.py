@@ -462,8 +462,7 @@ class Method(Portable, metaclass=CheckedSettings):
             return action, proved
         people = people if go.size == people.n else people.take(go)
         disclosure = self.problem_.disclosure
-        wanted = k if disclosure is None else disclosure.proposals(k)
-        found = self._recommend(people, wanted, Streams.of(people.x, seed), budget)
+        found = self._recommend(people, k, Streams.of(people.x, seed), budget)
         none = np.zeros(go.size, dtype=bool)
         if isinstance(found, tuple):
             found, none = found

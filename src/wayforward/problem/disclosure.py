@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 _TAG = 0xD15C
-_FURTHER = 4  # options beside the k cheapest, as another act may be cheaper once values are those of a crowd
 _ENDS = (0.05, 0.95)  # quantiles whose distance a share of a grid refers to
 _ROUND = np.array([1.0, 2.0, 5.0, 10.0])
 
@@ -106,10 +105,6 @@ class Disclosure:
         """Return what the judge asks of every option."""
         crowd = (InCrowd(int(self.crowd), self.together, self._crowd),) if self.crowd else ()
         return crowd + ((Beyond(float(self.beyond)),) if self.beyond else ())
-
-    def proposals(self, k: int) -> int:
-        """Return how many options a method is asked for, so that k of them can be moved to values of a crowd."""
-        return k + _FURTHER if self.crowd else k
 
     def more_options(self, people: Population, action: Actions) -> np.ndarray:
         """(n, k, d) -> (n, 2k, d): proposals, and the same with numbers moved on to the next value of a crowd."""
