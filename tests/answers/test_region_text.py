@@ -63,6 +63,7 @@ NONE = np.nan
             lambda s, loan, h: s >= 20_000, (19_600, NONE, NONE),
             "This is enough: savings at least 19,600 EUR.", "Das genügt: „savings“ mindestens 19.600 EUR.",
         ),
+        (lambda s, loan, h: loan <= 0 and s <= 2500, (NONE, 0, NONE), "", ""),  # no loan is less than none
         (
             lambda s, loan, h: 20_000 <= s <= 30_000, (19_600, NONE, NONE),
             "This is enough: savings between 19,600 and 30,500 EUR.",

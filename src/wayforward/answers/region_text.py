@@ -52,7 +52,10 @@ def _bound(one: Recourse, found: Regions, i: int, option: int, j: int) -> tuple[
     up = value > before
     end = float(found.high[0, option, j] if up else found.low[0, option, j])
     limit = feature.high if up else feature.low
-    if math.isinf(end) or end == float(one.schema.snap(np.array([limit]), columns=j)[0]):
+    last = np.nan if limit is None else float(one.schema.snap(np.array([limit]), columns=j)[0])
+    if value == last:  # nothing legal lies beyond: "at most 0 %" says no more than 0 %
+        return gettext("{name} {value}", name=name, value=words.value_text(feature, value)), False
+    if math.isinf(end) or end == last:
         text = words.value_text(feature, value)
         if up:
             return gettext("{name} at least {value}", name=name, value=text), True
