@@ -3,7 +3,8 @@
 Every person has secret costs of three kinds, one a dialogue: `linear` (a weight for each feature on the problem's
 cost), `threshold` (past a limit of their own a change is much dearer) and `noisy` (linear, and one choice in ten is the
 wrong way round). Each feature is out of the question for about one person in seven, who says so when asked, or when a
-plan needs it. A person is content with a plan that costs them a tenth more than the best that is known for them.
+plan needs it. A person is content with a plan that costs them a tenth more than the best that is known for them. That
+best has neither room nor round numbers, as plans on a screen have (`as_told`); what these add to it is told beside.
 
 Every dialogue that was held is kept (`.cache/dialogues`) for the library's source as it stands: what was stopped goes
 on.
@@ -25,7 +26,7 @@ from wayforward import recommend
 from wayforward.cli.inputs import Inputs
 from wayforward.people.dialogue import Dialogue, Question
 from wayforward.preferences import Preferences
-from wayforward.problem import Problem
+from wayforward.problem import Problem, as_told
 
 CELLS = (("german", "rf"), ("gmsc", "gb"), ("adult", "gb"), ("compas:benchmark", "lr"), ("loan", "gb"))
 KINDS = ("linear", "threshold", "noisy")
@@ -47,6 +48,7 @@ class Person:
     never: np.ndarray
     seed: tuple[int, int]
     best: float = np.inf
+    told: float = np.inf  # the same of plans as they are told
     rng: np.random.Generator = field(default_factory=np.random.default_rng)
     seen: list[np.ndarray] = field(default_factory=list)
 
@@ -112,11 +114,13 @@ def people(problem: Problem, x: np.ndarray, seed: int) -> list[tuple[Person, ...
     known = recommend(problem, np.repeat(x, DRAWS + 1, axis=0), preferences=wishes)
     action = known.action[:, 0].reshape(n, DRAWS + 1, d)
     found = known.found[:, 0].reshape(n, DRAWS + 1)
+    told = as_told(known).action[:, 0].reshape(n, DRAWS + 1, d)
     out = []
     for i in np.flatnonzero(found.any(1)).tolist():
         same = [Person(problem, x[i], kind, draws[i, 0], limit[i], never[i], (seed, i)) for kind in KINDS]
         for one in same:
             one.best = float(one.dislike(action[i, found[i]]).min())
+            one.told = float(one.dislike(told[i, found[i]]).min())
         out.append(tuple(same))
     return out
 
@@ -162,6 +166,7 @@ def held(person: Person, **settings: Any) -> dict[str, Any]:
         "dearer": bool(seen.size and cost > seen.min() * (1 + 1e-9)),
         "dearer_dominated": last is not None and any(within(problem, person.x, old, last) for old in person.seen),
         "without": last is None, "regret": regret, "seconds": time.process_time() - began,
+        "told": person.told / person.best - 1,
     }  # fmt: skip
 
 
@@ -214,6 +219,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "screens_median": float(np.median(screens)), "screens_most": max(screens),
         "limits_most": max(row["limits"] for row in rows),
         "regret": {str(q): round(float(np.mean([c[i] for c in curves])), 4) for i, q in enumerate(AT)},
+        "told": round(float(np.mean([row["told"] for row in rows])), 4),
         "seconds": round(float(np.median([row["seconds"] for row in rows])), 3),
     }  # fmt: skip
 

@@ -415,21 +415,6 @@ def test_the_file_is_for_its_owner_only(tmp_path):
     assert file.stat().st_mode & 0o077 == 0
 
 
-def test_numbers_are_such_as_somebody_would_say():
-    d = limits(started())
-    schema, c = d.problem.schema, d._conversation
-    for name, now, wanted, sayable in (
-        ("savings", 9000, 12049.0, 12100),
-        ("savings", 9000, 9003.0, 9050),
-        ("debt", 4000, 3871.0, 3870),
-    ):
-        j = schema.index(name)
-        x, action = d.x[None].copy(), np.full((1, schema.d), np.nan)
-        x[0, j], action[0, j] = now, wanted
-        assert c.rounder.sayable(x, action)[0, j] == sayable
-        assert np.isnan(np.delete(c.rounder.sayable(x, action)[0], j)).all()
-
-
 def test_nowhere_to_go_but_up():
     schema = Schema(
         [

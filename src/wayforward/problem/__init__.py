@@ -27,7 +27,7 @@ from wayforward.problem.robust import (
     UnderNoise,
     WithinDelta,
 )
-from wayforward.problem.room import with_room
+from wayforward.problem.room import as_told, with_room
 from wayforward.problem.target import BoundTarget, Target
 
 __all__ = [
@@ -60,6 +60,7 @@ __all__ = [
     "Target",
     "UnderNoise",
     "WithinDelta",
+    "as_told",
     "minimal_actions",
     "with_room",
 ]

@@ -9,32 +9,42 @@ import numpy as np
 
 from wayforward.errors import ProblemError
 from wayforward.problem.margin import margin_of, meaningful_step
-from wayforward.problem.minimal import shortened
+from wayforward.problem.minimal import minimal_actions, shortened
 from wayforward.problem.population import Population
 from wayforward.problem.rounding import in_order
 from wayforward.problem.survival import keeping_kind, measured_again
 from wayforward.recourse import JUDGED, Recourse
-from wayforward.shapes import Actions, OptionMask, PerRow, Rows, Who
+from wayforward.shapes import Actions, Mask, OptionMask, PerRow, Rows, Who
 
 if TYPE_CHECKING:
     from wayforward.problem.problem import Problem
 
+USUAL_SHARE, USUAL_ROOM = 0.9, 0.05  # of plans alike; at most so much dearer: in what people are told
 _ONE, _ALL = (
     (0.5, 1.0, 2.0, 4.0),
     (0.5, 1.0, 2.0),
 )  # meaningful steps tried with one act, and with all of them
 
 
+def as_told(recourse: Recourse, most: float = USUAL_ROOM) -> Recourse:
+    """Return the options as people are told them, in letters, pages and dialogues: with room where that makes them at
+    most `most` dearer, and in round numbers. An opaque model would be asked hundreds of times for room: there is none.
+    """
+    if most and recourse.problem.model.has_fast_path:
+        recourse = with_room(recourse, most=most)
+    return recourse.rounded
+
+
 def with_room(
-    recourse: Recourse, share: float = 0.9, most: float = 0.05, held: OptionMask | None = None
+    recourse: Recourse, share: float = USUAL_SHARE, most: float = USUAL_ROOM, held: OptionMask | None = None
 ) -> Recourse:
     """Return the answer with options that still hold if a figure is a bit off, where that is at most `most` dearer.
 
     An option whose margin is below `share` goes on by a few meaningful steps, in one of the numbers that it acts on or
-    in all of them; the cheapest that the judge finds to hold in that share of plans alike takes its place, in that of a
-    lasting option if it is likely to last, too. Where none does at that price the option stays. `meta["room"]` tells
-    share, most, how many options moved, and by which share these became dearer (mean). What an option then no longer
-    needs is left out, and so is an act that only the margin needs, where at that price the others go farther instead.
+    in all of them, else with one act fewer; the cheapest that the judge finds to hold in that share of plans alike
+    takes its place, in that of a lasting option if it is likely to last, too. No act stays of which the yes has no
+    need: the others go farther instead, or the option stays as it was. `meta["room"]` tells share, most, how many
+    options moved, and by which share these became dearer (mean).
     held: options that stay; those whose steps are named stay anyway, see `rounded`.
     Raises: ProblemError for an answer that does not know its problem.
     """
@@ -48,17 +58,15 @@ def with_room(
         return replace(recourse, meta={**recourse.meta, "room": note})
     judge, before = problem.with_(margin=share), recourse.cost[who, slot]
     dearest = before * (1 + most)
-    people = _askers(problem, recourse, who)
-    best = _nearest_with_room(
-        people, _farther(people, np.arange(len(who)), recourse.action[who, slot]), share, dearest
-    )
-    moved, good = _put(judge, recourse, who, slot, best, dearest)
-    who, slot, before, dearest = who[good], slot[good], before[good], dearest[good]
-    moved = shortened(judge, moved, who, slot)
-    if "n_shortened" in recourse.meta:
-        moved = _spared(judge, moved, who, slot, share, dearest)
-    if good.size:
-        note |= {"moved": int(good.size), "price": float((moved.cost[who, slot] / before - 1).mean())}
+    moved, done = recourse, np.zeros(len(who), dtype=bool)
+    for proposed in (_all_farther, _one_fewer) if "n_shortened" in recourse.meta else (_all_farther,):
+        at = np.flatnonzero(~done)
+        best = proposed(recourse, who[at], slot[at], share, dearest[at])
+        moved, good = _moved(judge, moved, who[at], slot[at], best, share, dearest[at])
+        done[at[good]] = True
+    who, slot, before = who[done], slot[done], before[done]
+    if len(who):
+        note |= {"moved": len(who), "price": float((moved.cost[who, slot] / before - 1).mean())}
     moved = replace(moved, meta={**moved.meta, "room": note})
     return measured_again(problem, in_order(moved, held))
 
@@ -69,11 +77,64 @@ def _askers(problem: Problem, recourse: Recourse, who: Who) -> Population:
     return problem.population(recourse.x[who], wishes)
 
 
+def _all_farther(recourse: Recourse, who: Who, slot: Who, share: float, dearest: PerRow) -> Rows:
+    """(m, d) the cheapest way to go on from options at who (m,), slot (m,) that has room; NaN where there is none."""
+    people = _askers(recourse.problem, recourse, who)
+    farther = _farther(people, np.arange(len(who)), recourse.action[who, slot])
+    return _nearest_with_room(people, farther, share, dearest)
+
+
+def _one_fewer(
+    recourse: Recourse, who: Who, slot: Who, share: float, dearest: PerRow, needless: bool = False
+) -> Rows:
+    """The same without one of the acts, the others a little farther. needless: one of which the yes has no need."""
+    action = recourse.action[who, slot]
+    acts = ~np.isnan(action)
+    row, act = np.nonzero(acts & (acts.sum(1) > 1)[:, None])
+    people, less = _askers(recourse.problem, recourse, who[row]), action[row]
+    less[np.arange(len(row)), act] = np.nan
+    if needless and len(row):
+        enough = np.flatnonzero(people.evaluate(np.arange(len(row)), less).reached)
+        row, people, less = row[enough], people.take(enough), less[enough]
+    best = _nearest_with_room(people, _farther(people, np.arange(len(row)), less), share, dearest[row])
+    there = np.flatnonzero(~np.isnan(best).all(1))
+    there = there[np.lexsort((people.cost(there, best[there]), row[there]))]
+    there = there[np.diff(row[there], prepend=-1) != 0]
+    out = np.full(action.shape, np.nan)
+    out[row[there]] = best[there]
+    return out
+
+
+def _moved(
+    judge: Problem, recourse: Recourse, who: Who, slot: Who, action: Rows, share: float, dearest: PerRow
+) -> tuple[Recourse, Who]:
+    """Put actions (m, d) in the place of options, without acts that are not needed; return the answer and the places in
+    who (m,), slot (m,) that were replaced."""
+    there = np.flatnonzero(~np.isnan(action).all(1))
+    moved, good = _put(judge, recourse, who[there], slot[there], action[there], dearest[there])
+    good = there[good]
+    moved = shortened(judge, moved, who[good], slot[good])
+    if "n_shortened" not in recourse.meta:
+        return moved, good
+    left = good
+    while left.size:  # one act after the other goes of which only the margin has need
+        best = _one_fewer(moved, who[left], slot[left], share, dearest[left], needless=True)
+        there = np.flatnonzero(~np.isnan(best).all(1))
+        left = left[there]
+        moved, still = _put(judge, moved, who[left], slot[left], best[there], dearest[left])
+        left = left[still]
+    kept = ~_needless(recourse.problem, moved, who[good], slot[good])
+    back = good[~kept]
+    return _put_back(moved, recourse, who[back], slot[back]), good[kept]
+
+
 def _put(
     judge: Problem, recourse: Recourse, who: Who, slot: Who, action: Rows, dearest: PerRow
 ) -> tuple[Recourse, Who]:
     """Put actions (m, d) in the place of options where the judge accepts them at no more than dearest (m,) and they are
     of the same kind; return the answer and the places in who (m,), slot (m,) that were replaced."""
+    if not len(who):
+        return recourse, who
     wishes = None if recourse.preferences is None else recourse.preferences.take(who)
     got = judge.check(
         recourse.x[who], action[:, None], 1, preferences=wishes, people=None, method=recourse.method,
@@ -88,31 +149,19 @@ def _put(
     return replace(recourse, **parts), good
 
 
-def _spared(
-    judge: Problem, recourse: Recourse, who: Who, slot: Who, share: float, dearest: PerRow
-) -> Recourse:
-    """Return the answer with options at who (m,), slot (m,) that do without acts of which the yes has no need, only the
-    margin: one act after the other goes where the others, a little farther, keep the margin at no more than dearest."""
-    while True:
-        acts = ~np.isnan(recourse.action[who, slot])
-        row, act = np.nonzero(acts & (acts.sum(1) > 1)[:, None])
-        people = _askers(recourse.problem, recourse, who[row])
-        without = recourse.action[who, slot][row]
-        without[np.arange(len(row)), act] = np.nan
-        enough = np.flatnonzero(people.evaluate(np.arange(len(row)), without).reached) if len(row) else row
-        if not enough.size:
-            return recourse
-        row, people = row[enough], people.take(enough)
-        rows = np.arange(len(row))
-        best = _nearest_with_room(people, _farther(people, rows, without[enough]), share, dearest[row])
-        there = np.flatnonzero(~np.isnan(best).all(1))
-        there = there[np.lexsort((people.cost(there, best[there]), row[there]))]
-        there = there[np.diff(row[there], prepend=-1) != 0]
-        if not there.size:
-            return recourse
-        who, slot, dearest = who[row[there]], slot[row[there]], dearest[row[there]]
-        recourse, good = _put(judge, recourse, who, slot, best[there], dearest)
-        who, slot, dearest = who[good], slot[good], dearest[good]
+def _needless(problem: Problem, recourse: Recourse, who: Who, slot: Who) -> Mask:
+    """(m,) bool: the options at who (m,), slot (m,) hold an act that the yes does not need."""
+    action = recourse.action[who, slot]
+    short = minimal_actions(_askers(problem, recourse, who), action[:, None])[:, 0]
+    return np.asarray((np.isnan(short) & ~np.isnan(action)).any(1))
+
+
+def _put_back(recourse: Recourse, before: Recourse, who: Who, slot: Who) -> Recourse:
+    """Return the answer with the options at who (m,), slot (m,) as they were before."""
+    parts = {name: getattr(recourse, name).copy() for name in JUDGED}
+    for name, part in parts.items():
+        part[who, slot] = getattr(before, name)[who, slot]
+    return replace(recourse, **parts)
 
 
 def _nearest_with_room(people: Population, action: Actions, share: float, most: PerRow) -> Rows:

@@ -68,8 +68,7 @@ def rounded(problem: Problem, recourse: Recourse, held: OptionMask | None = None
     new = coarsest(problem.schema, before, exact, check)
     got = replace(recourse, **parts, meta=recourse.meta | {"rounded": True})
     moved = np.flatnonzero(((new != exact) & ~np.isnan(exact)).any(1))
-    for judge, rows in _by_room(problem, got, who, slot, moved):
-        got = shortened(judge, got, who[rows], slot[rows])
+    got = shortened(problem, got, who[moved], slot[moved])
     return _lasting_told_once(measured_again(problem, in_order(got, held)))
 
 
@@ -94,21 +93,6 @@ def _lasting_told_once(recourse: Recourse) -> Recourse:
     gone = who[kind[who, first[who]] == ""]
     cost[gone, first[gone]], outcome[gone, first[gone]] = np.inf, Outcome.NOT_FOUND
     return _without(recourse, cost, outcome, kind)
-
-
-def _by_room(
-    problem: Problem,
-    recourse: Recourse,
-    who: NDArray[np.intp],
-    slot: NDArray[np.intp],
-    rows: NDArray[np.intp],
-) -> list[tuple[Problem, NDArray[np.intp]]]:
-    """Options (rows of who, slot) and who judges them: those that were given room keep it."""
-    room = recourse.meta.get("room")
-    if not room or not room["moved"] or not rows.size:
-        return [(problem, rows)]
-    roomy = recourse.margin[who[rows], slot[rows]] >= room["share"] - 1e-9
-    return [(problem, rows[~roomy]), (problem.with_(margin=room["share"]), rows[roomy])]
 
 
 def in_order(recourse: Recourse, held: OptionMask | None = None) -> Recourse:

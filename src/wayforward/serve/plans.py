@@ -21,7 +21,6 @@ SEED = 0
 _LASTING_ROWS = (
     3_000  # of the search for a lasting plan: of 60 people of gmsc no one who has one by all rows loses it
 )
-_ROOM = 0.05  # at most so much dearer, to bear small errors
 
 
 @dataclass(frozen=True)
@@ -113,15 +112,12 @@ def plans_of(method: Method, x: np.ndarray, preferences: Preferences | None = No
     method: fitted to the problem.
     """
     from wayforward.methods.kinds import options_by_kind
-    from wayforward.problem import with_room
+    from wayforward.problem import as_told
 
-    problem = method.problem_
     found = options_by_kind(
-        problem, method, x, KINDS, preferences=preferences, seed=SEED, lasting_budget=_LASTING_ROWS
+        method.problem_, method, x, KINDS, preferences=preferences, seed=SEED, lasting_budget=_LASTING_ROWS
     )
-    if problem.model.has_fast_path:  # an opaque model would be asked hundreds of times
-        found = with_room(found, most=_ROOM)
-    return found.rounded
+    return as_told(found)
 
 
 def texts(found: Recourse, marked: set[tuple[float | None, ...]]) -> list[PlanText]:

@@ -22,6 +22,7 @@ from wayforward.people.dialogue.shown_plans import PlanRounder, ShownPlan
 from wayforward.people.dialogue.wishes import Wish, preferences_of
 from wayforward.people.elicitor import CANNOT_SAY, Kind, Session
 from wayforward.preferences.preferences import Preferences
+from wayforward.problem import minimal_actions
 from wayforward.recourse import Outcome
 
 if TYPE_CHECKING:
@@ -168,7 +169,10 @@ class Course:
         """A first plan under the wishes; with a start that still holds, that."""
         self.session = None
         start = self.setup.start
-        plan = None if start is None else self.rounder.shown(start[None], self.wishes)[0]
+        if start is not None:  # seen under an earlier model, where more may have been needed
+            people = self.problem.population(self.x, self.preferences)
+            start = minimal_actions(people, start[None, None])[0, 0]
+        plan = None if start is None else self.rounder.as_they_are(start[None], self.wishes)[0]
         if plan is None:
             self.first = self._cheapest()
             if self.first is None:

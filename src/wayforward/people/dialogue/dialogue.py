@@ -302,11 +302,12 @@ class Dialogue(StoredDialogue):
 
     @property
     def plan(self) -> Recourse | None:
-        """The plan accepted, or the best so far, judged (n = 1, k = 1); None where there is none."""
+        """The plan accepted, or the best so far, in the numbers that were told (n = 1, k = 1); None for no plan."""
         best = self._conversation.best
         if best is None:
             return None
-        return self.problem.check(self._setup.x, best.action[None, None], 1, preferences=self.preferences)
+        got = self.problem.check(self._setup.x, best.action[None, None], 1, preferences=self.preferences)
+        return replace(got, meta=got.meta | {"rounded": True})
 
     def learned(self) -> list[str]:
         """What the choices so far say, in sentences: "You would rather raise your savings than ..."."""

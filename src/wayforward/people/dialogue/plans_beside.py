@@ -13,6 +13,7 @@ from wayforward.answers.kinds_text import no_lasting_text
 from wayforward.errors import MethodError, ProblemError
 from wayforward.language import N_, gettext, ngettext
 from wayforward.methods.kinds import options_by_kind
+from wayforward.problem import as_told
 from wayforward.recourse import KINDS, Recourse
 
 if TYPE_CHECKING:
@@ -61,8 +62,9 @@ def plans_beside(
     ) as error:  # somebody who has chosen a plan is not stopped by a model that cannot be trained
         warnings.warn(f"No lasting plan is shown. {error}", stacklevel=2)
         again, got = None, _found(c, ("cheapest",))
+    got = as_told(got)
     slots = np.flatnonzero(got.found[0])
-    plans = c.rounder.shown(got.action[0, slots], c.wishes, minimal=False)
+    plans = c.rounder.as_they_are(got.action[0, slots], c.wishes)
     there = [
         (got.kind[0, s] or "cheapest", plan) for s, plan in zip(slots, plans, strict=True) if plan is not None
     ]

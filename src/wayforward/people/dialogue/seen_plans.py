@@ -69,7 +69,7 @@ class SeenPlans:
         """The plans seen that keep the wishes."""
         if not self.plans:
             return []
-        again = rounder.shown(np.stack([plan.action for plan in self.plans]), wishes)
+        again = rounder.as_they_are(np.stack([plan.action for plan in self.plans]), wishes)
         return [plan for plan, now in zip(self.plans, again, strict=True) if now is not None]
 
     def ranked(self, rounder: PlanRounder, plans: Sequence[ShownPlan]) -> list[ShownPlan]:

@@ -1,4 +1,4 @@
-"""Plans as one person sees them: in round numbers, minimal, judged after that, in sentences."""
+"""Plans as one person sees them: minimal, with room, in round numbers, judged after that, in sentences."""
 
 from __future__ import annotations
 
@@ -9,22 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.answers import consequences, steps, words
+from wayforward.answers.kinds_text import margin_text, room_text
 from wayforward.answers.region_text import region_text
 from wayforward.answers.time_text import steps_text, time_text
 from wayforward.language import gettext, language, use_language
 from wayforward.people.dialogue.state import digest, numbers, row_of
 from wayforward.people.dialogue.wishes import Wish, preferences_of
 from wayforward.people.plan_order import alike, asks_more
-from wayforward.problem.minimal import minimal_actions
-from wayforward.problem.rounding import GENEROSITY, round_away
+from wayforward.problem import as_told
+from wayforward.problem.room import USUAL_ROOM, USUAL_SHARE
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
     from wayforward.preferences.preferences import Preferences
     from wayforward.problem import Problem
-
-_FURTHER = 0.02  # of a value: how much further it may go to be easy to say
-_SAYABLE = (1.0, 0.1, 0.01)  # of that: tried one after another
 
 
 @dataclass(frozen=True)
@@ -80,17 +78,10 @@ class PlanRounder:
         self._translated: dict[tuple[str, str], ShownPlan] = {}  # by name and language
 
     def shown(
-        self,
-        action: np.ndarray,
-        wishes: Sequence[Wish],
-        order: np.ndarray | None = None,
-        minimal: bool = True,
+        self, action: np.ndarray, wishes: Sequence[Wish], order: np.ndarray | None = None
     ) -> list[ShownPlan | None]:
-        """Return actions (c, d) as plans in round numbers that keep every wish and reach a yes; None for others.
-
-        minimal: without the changes that the yes does not need; a plan that is made to last may need them to last.
-        """
-        limits = len(wishes), digest(wishes), minimal
+        """Return actions (c, d) as plans that keep every wish and reach a yes, told as in letters; None for others."""
+        limits = len(wishes), digest(wishes)
         keys = [
             (limits, row.tobytes(), b"" if order is None else order[i].tobytes())
             for i, row in enumerate(action)
@@ -98,39 +89,33 @@ class PlanRounder:
         new = [i for i, key in enumerate(keys) if key not in self._judged]
         if new:
             own = preferences_of(self.schema, wishes).take(np.zeros(len(new), dtype=np.int64))
-            plans = self.judged(action[new], own, None if order is None else order[new], minimal)
+            plans = self.judged(action[new], own, None if order is None else order[new])
             self._judged.update({keys[i]: plan for i, plan in zip(new, plans, strict=True)})
         return [self._judged[key] for key in keys]
 
     def judged(
-        self, action: np.ndarray, own: Preferences, order: np.ndarray | None = None, minimal: bool = True
+        self, action: np.ndarray, own: Preferences, order: np.ndarray | None = None
     ) -> list[ShownPlan | None]:
-        """Return actions (c, d), own with n = c, each in the roundest numbers that hold when judged, or None.
+        """Return actions (c, d), own with n = c, without what they do not need and as they are told (`as_told`)."""
+        return self._in_words(as_told(self._checked(action, own, minimal=True)), order)
 
-        All roundings are judged in one go: a call of a model in use takes long, however few rows it has.
-        """
-        c, many = len(action), len(_SAYABLE) + len(GENEROSITY) + 1
-        x = np.repeat(self.x, c, axis=0)
-        rounder = [round_away(self.schema, x, action, generosity) for generosity in GENEROSITY]
-        sayable = [self.sayable(x, action, share) for share in _SAYABLE]
-        tries = np.stack([*sayable, *rounder, action], axis=1)
-        who = np.repeat(np.arange(c), many)
-        got = self.problem.check(
-            x[who],
-            tries.reshape(c * many, 1, -1),
-            1,
-            preferences=own.take(who),
-            decision=(np.zeros(len(who), dtype=bool), np.full(len(who), self.value)),
-        )
-        holds = got.found[:, 0].reshape(c, many)
-        best = np.arange(c) * many + np.asarray(holds).argmax(1)
-        less = np.where(np.asarray(holds.any(1))[:, None], got.action[best, 0], np.nan)
-        if minimal:  # now that it is rounded
-            less = minimal_actions(self.problem.population(x, own), less[:, None])[:, 0]
+    def as_they_are(self, action: np.ndarray, wishes: Sequence[Wish]) -> list[ShownPlan | None]:
+        """Return actions (c, d) that were told already, where they keep every wish and reach a yes; None for others."""
+        own = preferences_of(self.schema, wishes).take(np.zeros(len(action), dtype=np.int64))
+        got = self._checked(action, own)
+        return self._in_words(replace(got, meta=got.meta | {"rounded": True}))
+
+    def _checked(self, action: np.ndarray, own: Preferences, minimal: bool = False) -> Recourse:
+        """Actions (c, d) as one option each, own with n = c; the model is not asked about the person again."""
+        c = len(action)
         decided = np.zeros(c, dtype=bool), np.full(c, self.value)
-        got = self.problem.check(x, less[:, None], 1, preferences=own, decision=decided)
+        x = np.repeat(self.x, c, axis=0)
+        return self.problem.check(x, action[:, None], 1, preferences=own, decision=decided, minimal=minimal)
+
+    def _in_words(self, got: Recourse, order: np.ndarray | None = None) -> list[ShownPlan | None]:
+        """The first option of each row as a plan; None where there is none."""
         out: list[ShownPlan | None] = []
-        for one in range(c):
+        for one in range(got.n):
             if not got.found[one, 0]:
                 out.append(None)
                 continue
@@ -152,10 +137,14 @@ class PlanRounder:
             self._translated[key] = replace(plan, steps=texts[0], follows=texts[1])
         return self._translated[key]
 
-    def enough(self, plan: ShownPlan, wishes: Sequence[Wish]) -> str:
-        """What else is enough for a yes than the plan's own numbers, within the wishes; '' where it leaves no room."""
+    def slack(self, plan: ShownPlan, wishes: Sequence[Wish]) -> list[str]:
+        """What else is enough for a yes, within the wishes, than the plan's own numbers; how it bears small slips."""
         own = preferences_of(self.schema, wishes)
-        return region_text(replace(self._alone(plan), preferences=own, problem=self.problem), 0)
+        one = replace(self._alone(plan), preferences=own, problem=self.problem)
+        told = [region_text(one, 0), margin_text(one, 0)]
+        if told[1] and self.problem.model.has_fast_path and one.margin[0, 0] >= USUAL_SHARE - 1e-9:
+            told.append(room_text(replace(one, meta={"room": {"most": USUAL_ROOM, "moved": 1}})))
+        return [*filter(None, told)]
 
     def _alone(self, plan: ShownPlan) -> Recourse:
         """An answer that holds one plan, as it was judged."""
@@ -184,19 +173,6 @@ class PlanRounder:
         """Whether nobody would call the two a choice."""
         one, two = plan.action[None], other.action[None]
         return plan.name == other.name or bool(alike(self._people, np.zeros(1, dtype=np.int64), one, two)[0])
-
-    def sayable(self, x: np.ndarray, action: np.ndarray, share: float = 1.0) -> np.ndarray:
-        """(c, d) numbers that somebody would say: a tiny change may go a little further, so that 0.29475 becomes 0.29.
-
-        Further by 2 % of the value and a thousandth of the range at most, times the share.
-        """
-        with np.errstate(invalid="ignore"):
-            most = share * np.minimum(_FURTHER * np.abs(action), 0.001 * self.schema.span)
-            room = most / GENEROSITY[0]
-            away = np.where(action > x, action - room, action + room)  # as if it had come from there
-            near = np.abs(action - x) < room
-        from_here = np.where(near & ~np.isnan(action), away, x)
-        return round_away(self.schema, from_here, action, GENEROSITY[0])
 
     def _steps(self, got: Recourse, i: int, order: Sequence[int] | None) -> tuple[str, ...]:
         """The steps of plan i in sentences, in the order of the acts where they have one."""

@@ -379,9 +379,8 @@ def _assumes(c: Conversation, sure: Sequence[str]) -> tuple[str, ...]:
     """What the plan takes as it is, how sure it is, and until when. sure: how it fares in models trained again."""
     until, problem = c.setup.until, c.problem
     assert c.best is not None
-    enough = c.rounder.enough(c.best, c.wishes)
     out = [
-        *filter(None, [enough]),
+        *c.rounder.slack(c.best, c.wishes),
         gettext("We took everything else about you as it is today, and the model that decides as it is now."),
         gettext("The plan holds until {day}.", day=until)
         if until
