@@ -16,6 +16,7 @@ import argparse
 import json
 import time
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -264,6 +265,7 @@ def main() -> None:
             if given.cells and f"{data}-{model}" not in given.cells.split(","):
                 continue
             found = summary(cell(data, model, name, given.people, settings))
+            found |= {"source": source_digest(), "when": date.today().isoformat()}
             kept = json.loads(given.out.read_text()) if given.out.exists() else {}
             kept.setdefault(given.heading, {}).setdefault(name, {})[f"{data}, {model}"] = found
             print(data, model, name, json.dumps(found), flush=True)

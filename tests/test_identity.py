@@ -71,6 +71,15 @@ def test_an_index_is_kept_in_tables_slices_and_files(problem, people, index, nam
     assert after.index.equals(index) and list(after.columns) == list(people.columns)
 
 
+def test_a_table_with_columns_of_two_levels_says_how_to_name_them(problem, people):
+    plain, table = people.copy(), people.copy()
+    table.columns = pd.MultiIndex.from_product([list(people.columns), ["now"]])
+    with pytest.raises(DataError, match="not a text") as refused:
+        wf.recommend(problem, table)
+    exec(str(refused.value).partition("for example with ")[2].removesuffix("."), {"table": table})
+    assert list(table.columns) == [f"{name} now" for name in plain.columns]
+
+
 def test_people_are_named_by_a_column_and_explained_by_name(problem, people, tmp_path):
     got = wf.recommend(problem, people, id="customer")
     assert got.to_frame("pandas")["customer"].tolist() == people["customer"].tolist()

@@ -167,7 +167,7 @@ def test_what_people_told_us_is_said_back(problem):
     ]
     assert wishes(wish, 1) == [
         "Your housing can only become own.",
-        "Your education can be bachelor at least.",
+        "Your education must be at least bachelor.",
         "You want to change 1 thing at most.",
         "What is hardest for you to change: your savings.",
     ]

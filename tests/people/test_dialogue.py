@@ -202,7 +202,21 @@ def test_nothing_is_asked_without_an_elicitor_but_plans_one_by_one():
 
 
 @pytest.mark.parametrize(
-    "reply", ["2", 2, np.int64(2), np.float64(2), np.bool_(False), "no", "No", "N", " no. ", False, "never"]
+    "reply",
+    [
+        "2",
+        2,
+        np.int64(2),
+        np.float64(2),
+        np.bool_(False),
+        "no",
+        "No",
+        "N",
+        " no. ",
+        False,
+        "never",
+        "No, my boss decides that.",
+    ],
 )
 def test_a_no_in_many_ways(reply):
     d = started()
@@ -217,6 +231,8 @@ def test_a_no_in_many_ways(reply):
         ("only up to 8k", 8000),
         ("at most 8000 EUR/month", 8000),
         ("Yes, but only up to 8000", 8000),
+        ("I could earn a bit more, up to 8,000", 8000),
+        ("maybe, at most up to 8,000 I think", 8000),
     ],
 )
 def test_a_limit_in_many_ways(reply, high):
@@ -314,7 +330,7 @@ def test_limits_that_leave_nothing_name_what_would_have_to_give():
     assert question.stage == "reconsider" and "we are sure of that" in question.text
     assert len(question.options) > 1 and "after all" in question.text and question.options[0].steps
     assert all(option.action is None for option in question.options)
-    d.answer(str(len(question.options)))
+    d.answer("none of them")
     assert d.end.how == "none" and d.end.give and "If you could" in d.end.give[0].text and d.end.give[0].steps
     d.undo()
     d.answer(1)
@@ -1225,6 +1241,21 @@ def test_a_plan_seen_is_offered_at_the_end_and_what_it_takes_as_it_is_is_said():
     d.answer(str(place + 1))
     assert d.end.how == "accepted" and d.end.plan.action == seen[1]
     assert d.end.assumes[-1] == "The plan holds until 31 March 2027."
+
+
+def test_the_only_plan_seen_is_offered_once_more_as_the_only_one():
+    d = Dialogue(shares(), SHARES, questionnaire=None, elicitor=None, budget=1)
+    first = d.ask().plan.action
+    while d.ask().kind == "accept":
+        d.answer("no")
+    question = d.ask()
+    assert "no other plan" in question.text and [one.text for one in question.options[1:]] == ["No"]
+    assert question.options[0].action == first
+    d.answer("no")
+    assert d.end.how == "rejected"
+    d.undo()
+    d.answer("yes")
+    assert d.end.how == "accepted" and d.end.plan.action == first
 
 
 def test_a_dead_end_names_the_plan_seen_and_the_limit_that_it_breaks():

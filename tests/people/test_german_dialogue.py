@@ -64,6 +64,8 @@ def talk(**more) -> Dialogue:
         ("das kann ich nicht", "no"),
         ("kann ich leider nicht ändern", "no"),
         ("geht nicht", "no"),
+        ("nein, ich verdiene, was ich verdiene", "no"),
+        ("vielleicht ein bisschen, höchstens bis 22.500", (-np.inf, 22_500)),
         ("weiß nicht", (np.nan, np.nan)),
         ("weiter", (np.nan, np.nan)),
         ("keine Ahnung", (np.nan, np.nan)),

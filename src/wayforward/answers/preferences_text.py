@@ -68,7 +68,7 @@ def _limits(preferences: Preferences, i: int, j: int) -> list[str]:
         sentences.append(gettext("Your {name} can be {value} at most.", name=name, value=most))
     if np.isfinite(low):
         least = words.limit_value(feature, low)
-        sentences.append(gettext("Your {name} can be {value} at least.", name=name, value=least))
+        sentences.append(gettext("Your {name} must be at least {value}.", name=name, value=least))
     if j in preferences.levels and not preferences.levels[j][i].all():
         ok = preferences.levels[j][i]
         short = ok.sum() <= _MOST_NAMED

@@ -104,9 +104,11 @@ def level_words(feature: Feature, value: float) -> str:
     return feature.level_text(i)
 
 
-def quoted(text: str) -> str:
-    """A level inside a sentence: quoted where it has several words, so that its ends are plain to see."""
-    return gettext("\u201c{text}\u201d", text=text) if " " in text.strip() else text
+def quoted(text: str, beside: str = "") -> str:
+    """A level inside a sentence: quoted where it, or the one that stands beside it, has several words, so that its ends
+    are plain to see."""
+    several = any(" " in one.strip() for one in (text, beside))
+    return gettext("\u201c{text}\u201d", text=text) if several else text
 
 
 def label(feature: Feature) -> str:
@@ -225,7 +227,7 @@ def change_text(feature: Feature, before: float, after: float) -> str:
     if before == after:
         return gettext("keep your {name} at {now}", name=name, now=now)
     if feature.has_levels:
-        return _level_change(feature, before, after, quoted(was), quoted(now))
+        return _level_change(feature, before, after, quoted(was, now), quoted(now, was))
     if after > before:
         return gettext("raise your {name} from {was} to {now}", name=name, was=was, now=now)
     return gettext("lower your {name} from {was} to {now}", name=name, was=was, now=now)

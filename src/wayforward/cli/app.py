@@ -689,7 +689,9 @@ def dialogue(
     questionnaire: Annotated[
         str,
         typer.Option(
-            "--questionnaire", help="Asked first: limits, yes-no, ranking, likert, two joined by +, or none."
+            "--questionnaire",
+            help="Asked first: limits, page (all limits on one screen), yes-no, ranking, likert, two joined by +, or "
+            "none.",
         ),
     ] = "limits",
     questions: Annotated[

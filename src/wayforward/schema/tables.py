@@ -349,9 +349,15 @@ def read_frame(table: Any, what: str) -> Any:
     names = list(frame.columns)
     unnamed = [name for name in names if not isinstance(name, str)]
     if unnamed:
+        several = isinstance(unnamed[0], tuple)  # of a MultiIndex, whose names `rename` leaves tuples
+        way = (
+            'table.columns = [" ".join(map(str, name)) for name in table.columns]'
+            if several
+            else "table.rename(columns=str)"
+        )
         raise DataError(
             f"The {what} table has a column named {unnamed[0]!r}, which is not a text. Give every column a text name, "
-            "for example with table.rename(columns=str)."
+            f"for example with {way}."
         )
     double = [name for name in names if names.count(name) > 1]
     if double:

@@ -51,10 +51,10 @@ _WHOLE: dict[str, tuple[str, ...]] = {
         "unsicher", "schwer zu sagen", "überspringen", "weiter", r"k\.?a",
     ),
     "neither": (
-        "weder noch", "kein(?:e[nrs]?)? von (?:beiden|denen|ihnen|diesen)", "keine[nrs]? davon", "beides?", "egal",
-        "gleich(?: gut)?", "das(?:selbe| gleiche)", "kein unterschied",
+        "weder noch", "kein(?:e[nrs]?)? von (?:beiden|denen|ihnen|diesen)", "kein(?:e[nrs]?|s) davon", "beides?",
+        "egal", "gleich(?: gut)?", "das(?:selbe| gleiche)", "kein unterschied",
     ),
-    "none": ("keine[nrs]?", "nichts(?: davon)?"),
+    "none": ("kein(?:e[nrs]?|s)", "nichts(?: davon)?"),
     "all": ("alles?(?: davon)?",),
     "stop": ("stopp", "halt", "aufhören", "hier aufhören", "ende", "schluss", "fertig", "genug", "beenden"),
     "what does that mean": (
@@ -86,7 +86,7 @@ _DAY = (
 _MOST = r"höchstens|maximal|max\.|nicht mehr als|nicht über|nicht höher als"
 _LEAST = r"mindestens|minimal|min\.|nicht weniger als|nicht unter|nicht niedriger als"
 _TO = (
-    "(?:(?:hinunter|herunter|runter|hinauf|hoch|rauf) )?"
+    "(?:(?:höchstens|maximal) )?(?:(?:hinunter|herunter|runter|hinauf|hoch|rauf) )?"
     "(?:bis(?: zu| auf| höchstens| maximal| mindestens)?|auf)"
 )
 _SIDE = (
@@ -161,7 +161,7 @@ _HOLDING: tuple[tuple[str, Callable[[_Found], str]], ...] = (
     (rf"{_WHAT}(?:[:,]| ist| sind)? ?{_STAYS}", lambda m: f"cannot change {m['what']}"),
     *(
         (f"{_SIDE}(?:{german}) (?P<value>.+?){_CHANGE}(?: gehen| steigen| sinken)?", _limit(english))
-        for german, english in ((_MOST, "at most"), (_LEAST, "at least"), (_TO, "to"))
+        for german, english in ((_TO, "to"), (_MOST, "at most"), (_LEAST, "at least"))
     ),
 )  # fmt: skip
 

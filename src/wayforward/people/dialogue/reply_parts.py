@@ -32,7 +32,8 @@ UNSURE = re.compile(
     r"|can not say"
     r"|(?:do not|don't|dont) (?:really )?know(?: yet)?|dunno|have no idea|no idea|not sure|unsure|hard to say)"
 )
-NEITHER = ("neither", "none", "none of them", "both", "the same", "same", "equal", "no difference", "either")
+NONE = ("neither", "none", "none of them", "none of those", "none of these", "nothing")
+NEITHER = (*NONE, "both", "the same", "same", "equal", "no difference", "either")
 STOP = ("stop", "stop here", "enough", "finish", "end")
 _LONGEST, _HUGE, _TELLING = 200, 1e15, 4
 
@@ -231,8 +232,8 @@ _STAYS = re.compile(
 )
 _LIMIT = re.compile(
     r"^(?P<what>.*?)[:,]?\s*(?:is |can be |only )?"
-    r"(?P<side>at most|no more than|not more than|not above|only up to|up to|until|maximum|max|at least|no less than"
-    r"|not less than|not below|minimum|min|only down to|down to|to)"
+    r"(?P<side>at most (?:up |down )?to|at most|no more than|not more than|not above|only up to|up to|until|maximum|max"
+    r"|at least|no less than|not less than|not below|minimum|min|only down to|down to|to)"
     r"\s+(?P<value>.+)$"
 )
 _LOW = ("at least", "no less than", "not less than", "not below", "minimum", "min", "only down to", "down to")
@@ -268,7 +269,8 @@ def freeze_or_limit(
         j = here if not what else feature_named(what, schema, may)
         if j is not None:
             side = limit["side"]
-            return j, "to" if side == "to" else "low" if side in _LOW else "high", limit["value"]
+            to = re.fullmatch("(?:at most (?:up |down )?)?to", side) is not None
+            return j, "to" if to else "low" if side in _LOW else "high", limit["value"]
         return None
     cannot = _CANNOT.match(text) or _STAYS.fullmatch(text)
     if cannot is None or is_unsure(text):

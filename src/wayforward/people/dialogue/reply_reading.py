@@ -17,6 +17,7 @@ from wayforward.people.dialogue.deadlines import read_deadline
 from wayforward.people.dialogue.question import LIKERT, Option, Question, Reply
 from wayforward.people.dialogue.reply_parts import (
     NEITHER,
+    NONE,
     STOP,
     YES,
     as_text,
@@ -35,6 +36,7 @@ from wayforward.people.dialogue.reply_parts import (
     several,
     yes_or_no,
 )
+from wayforward.people.dialogue.spoken_replies import without_trimmings
 from wayforward.people.dialogue.wishes import Wish, preferences_of
 from wayforward.people.dialogue.wording import worded
 
@@ -51,7 +53,7 @@ def read(c: Conversation, reply: Any, question: Question, codes: Sequence[str]) 
     try:
         found = _read(c, reply, question, codes)
     except ReplyError:
-        other = _read_in_other_languages(c, reply, question, codes)
+        other = _read_otherwise(c, reply, question, codes)
         if other is None:
             raise
         found = other
@@ -59,13 +61,15 @@ def read(c: Conversation, reply: Any, question: Question, codes: Sequence[str]) 
     return found
 
 
-def _read_in_other_languages(
-    c: Conversation, reply: Any, question: Question, codes: Sequence[str]
-) -> Reply | None:
-    """The reply read with the options in the words of other languages; None where it does not fit those either."""
-    for other in in_other_languages(lambda: worded(c, c.on_table, question.id)[0]):
+def _read_otherwise(c: Conversation, reply: Any, question: Question, codes: Sequence[str]) -> Reply | None:
+    """The reply read with the options in the words of other languages, then without the words that say nothing; None
+    where it does not fit so either."""
+    others = in_other_languages(lambda: worded(c, c.on_table, question.id)[0])
+    short = without_trimmings(clean(reply)) if isinstance(reply, str) else None
+    tries = [(reply, other) for other in others]
+    for one, asked in tries if short is None else [*tries, (short, question), *((short, o) for o in others)]:
         try:
-            return _read(c, reply, other, codes)
+            return _read(c, one, asked, codes)
         except ReplyError:
             continue
     return None
@@ -105,9 +109,10 @@ def _read(c: Conversation, reply: Any, question: Question, codes: Sequence[str])
     if wish is not None:
         return {"wish": wish}
     if p.what == "recall":
-        return {
-            "option": len(p.plans) if text in NEITHER or yes_or_no(reply) is False else chosen(reply, options)
-        }
+        answer = False if text in NEITHER else yes_or_no(reply)
+        if answer is True and len(p.plans) == 1:
+            return {"option": 0}
+        return {"option": len(p.plans) if answer is False else chosen(reply, options)}
     if p.what in ("pair", "last"):
         return (
             {"unsure": True}
@@ -115,10 +120,10 @@ def _read(c: Conversation, reply: Any, question: Question, codes: Sequence[str])
             else {"option": chosen(reply, options)}
         )
     if p.what == "reconsider":
-        no = yes_or_no(reply)
-        return {"option": len(p.relaxations) if no is False else chosen(reply, options)}
+        no = text in NONE or yes_or_no(reply) is False
+        return {"option": len(p.relaxations) if no else chosen(reply, options)}
     if p.plans:
-        answer = yes_or_no(reply)
+        answer = False if text in NONE else yes_or_no(reply)
         return {"yes": chosen(reply, options) == 0 if answer is None else answer}
     assert p.item is not None
     return _read_item(c, p.item, reply, question, codes)

@@ -13,7 +13,7 @@ from wayforward.people.dialogue.question import Option, Question, Reply
 from wayforward.people.dialogue.shown_plans import ShownPlan
 from wayforward.people.dialogue.state import numbers
 from wayforward.people.dialogue.wishes import given_up
-from wayforward.people.dialogue.wording import pair_text, plan_name, reply_text
+from wayforward.people.dialogue.wording import no_plan_text, pair_text, plan_name, reply_text
 
 if TYPE_CHECKING:
     from wayforward.people.dialogue.conversation import Conversation
@@ -93,7 +93,7 @@ def _question(c: Conversation, entry: Mapping[str, Any]) -> tuple[Question | Non
         options.append(Option("", gettext("No, none of these.")))
     elif what in ("pair", "last", "recall"):
         options = [Option("", plan_name(i)) for i in range(1, len(plans) + 1)]
-        options.append(Option("", gettext("None of these")))
+        options.append(Option("", no_plan_text(len(plans))))
     elif what in ("first", "accept", "final"):
         options = []
     else:

@@ -137,8 +137,10 @@ def worded(c: Conversation, p: PendingQuestion, mark: str) -> tuple[Question, li
             hint=hint,
         ), []  # fmt: skip
     if p.what == "recall":
-        options = (*_plan_options(c, p), Option(str(len(p.plans) + 1), gettext("None of these")))
+        options = (*_plan_options(c, p), Option(str(len(p.plans) + 1), no_plan_text(len(p.plans))))
         text = gettext("These are plans that you saw. Would you carry out one of them after all?")
+        if len(p.plans) == 1:
+            text = gettext("We have no other plan to show you. Would you carry out this one after all?")
         return Question(mark, stage, "choice", text, options, notes, left=1, also=also), []
     yes, no = Option("1", gettext("Yes")), Option("2", gettext("No"))
     if p.what == "first":
@@ -180,6 +182,11 @@ def _note_text(c: Conversation, note: Note) -> str:
 def pair_text(many: int) -> str:
     """The question which of some plans somebody prefers."""
     return gettext("Which of these {number} plans would you rather carry out?", number=words.spelled(many))
+
+
+def no_plan_text(many: int) -> str:
+    """The last option below plans that were seen."""
+    return gettext("None of these") if many > 1 else gettext("No")
 
 
 def plan_name(place: int, favourite: bool = False, marked: bool = False) -> str:
