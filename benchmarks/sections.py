@@ -373,13 +373,15 @@ def dialogues(got: dict[str, Any]) -> str:
         for name, cells in ways.items():
             for cell, one in cells.items():
                 regret = [f"{one['regret'][q]:.3f}" for q in ("0", "1", "2", "4", "8")]
+                told, when = f"{one['told']:.3f}" if "told" in one else "–", one["when"]
                 held = one.get("dialogues", one["people"])
                 rows.append(
                     [
                         f"{cell}: {name if name != 'default' else 'the default'}, {heading} ({held} dialogues)",
                         f"{one['padded']:.0%}", f"{one['dominated']:.0%}", f"{one['dearer']} of {one['of']}",
                         f"{one['dearer_noisy']} of {held - one['of']}", str(one["without_a_plan"]),
-                        f"{one['screens_median']:g} ({one['screens_most']})", *regret, f"{one['seconds']:.2f}",
+                        f"{one['screens_median']:g} ({one['screens_most']})", *regret, told,
+                        f"{one['seconds']:.2f}", when,
                     ]
                 )  # fmt: skip
     head = [
@@ -393,8 +395,18 @@ def dialogues(got: dict[str, Any]) -> str:
     head += [
         "screens: median (most)",
         *(f"regret after {q}" for q in (0, 1, 2, 4, 8)),
+        "of it room and rounding",
         "processor s a dialogue",
+        "measured",
     ]
+    newest = max(one["when"] for ways in got.values() for cells in ways.values() for one in cells.values())
+    sources = {
+        one.get("source")
+        for ways in got.values()
+        for cells in ways.values()
+        for one in cells.values()
+        if one["when"] == newest
+    }
     return f"""
 ## Dialogues
 
@@ -404,8 +416,11 @@ an act that can be left out; *dominated*: plans that ask for more than one shown
 plan dearer than one seen*: people are content with a plan that costs them a tenth more than the best that is known,
 so that one who has erred may take it. *Regret*: how much dearer the best plan so far is to the person than the best
 that is known for them (found by searches under their own and 24 other weights), after so many questions about plans,
-mean, at most 2. Every way of asking meets the same people in the same order, in rows of more dialogues more of them;
-*before* is the default of an earlier release, with other people.
+mean, at most 2. Plans on a screen have room and round numbers, as in letters, and the best that is known has neither:
+*of it room and rounding* is what these add to that best. Every way of asking meets the same people in the same order,
+in rows of more dialogues more of them; *before* is the default of an earlier release, with other people; *earlier* rows
+had no room, and other round numbers. Seconds are of processor time, on a machine that did other work as well.
+The newest rows: {_age(sources, {newest})}
 
 {table(head, rows)}
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -81,16 +81,36 @@ class PlanRounder:
         self, action: np.ndarray, wishes: Sequence[Wish], order: np.ndarray | None = None
     ) -> list[ShownPlan | None]:
         """Return actions (c, d) as plans that keep every wish and reach a yes, told as in letters; None for others."""
+        marks = [b"" if order is None else row.tobytes() for row in (action if order is None else order)]
+
+        def judged(new: list[int], own: Preferences) -> list[ShownPlan | None]:
+            return self.judged(action[new], own, None if order is None else order[new])
+
+        return self._once(action, wishes, marks, judged)
+
+    def as_they_are(self, action: np.ndarray, wishes: Sequence[Wish]) -> list[ShownPlan | None]:
+        """Return actions (c, d) that were told already, where they keep every wish and reach a yes; None for others."""
+
+        def judged(new: list[int], own: Preferences) -> list[ShownPlan | None]:
+            got = self._checked(action[new], own)
+            return self._in_words(replace(got, meta=got.meta | {"rounded": True}))
+
+        return self._once(action, wishes, [b"told"] * len(action), judged)
+
+    def _once(
+        self,
+        action: np.ndarray,
+        wishes: Sequence[Wish],
+        marks: Sequence[bytes],
+        judged: Callable[[list[int], Preferences], list[ShownPlan | None]],
+    ) -> list[ShownPlan | None]:
+        """Return what `judged` makes of actions (c, d) under the wishes; what was judged before is not judged again."""
         limits = len(wishes), digest(wishes)
-        keys = [
-            (limits, row.tobytes(), b"" if order is None else order[i].tobytes())
-            for i, row in enumerate(action)
-        ]
+        keys = [(limits, row.tobytes(), mark) for row, mark in zip(action, marks, strict=True)]
         new = [i for i, key in enumerate(keys) if key not in self._judged]
         if new:
             own = preferences_of(self.schema, wishes).take(np.zeros(len(new), dtype=np.int64))
-            plans = self.judged(action[new], own, None if order is None else order[new])
-            self._judged.update({keys[i]: plan for i, plan in zip(new, plans, strict=True)})
+            self._judged.update({keys[i]: plan for i, plan in zip(new, judged(new, own), strict=True)})
         return [self._judged[key] for key in keys]
 
     def judged(
@@ -98,12 +118,6 @@ class PlanRounder:
     ) -> list[ShownPlan | None]:
         """Return actions (c, d), own with n = c, without what they do not need and as they are told (`as_told`)."""
         return self._in_words(as_told(self._checked(action, own, minimal=True)), order)
-
-    def as_they_are(self, action: np.ndarray, wishes: Sequence[Wish]) -> list[ShownPlan | None]:
-        """Return actions (c, d) that were told already, where they keep every wish and reach a yes; None for others."""
-        own = preferences_of(self.schema, wishes).take(np.zeros(len(action), dtype=np.int64))
-        got = self._checked(action, own)
-        return self._in_words(replace(got, meta=got.meta | {"rounded": True}))
 
     def _checked(self, action: np.ndarray, own: Preferences, minimal: bool = False) -> Recourse:
         """Actions (c, d) as one option each, own with n = c; the model is not asked about the person again."""
