@@ -16,6 +16,7 @@ from wayforward.people.dialogue.spoken_replies import without_trimmings
         ("no, the bank decides that", "no"),
         ("nein, weil mir die Wohnung gefällt", "nein"),
         ("Yes because I have to", "yes"),
+        ("no I love my job", "no"),
         ("the second one", "2"),
         ("plan two", "2"),
         ("das erste", "1"),

@@ -30,6 +30,8 @@ def as_told(recourse: Recourse, most: float = USUAL_ROOM) -> Recourse:
     """Return the options as people are told them, in letters, pages and dialogues: with room where that makes them at
     most `most` dearer, and in round numbers. An opaque model would be asked hundreds of times for room: there is none.
     """
+    if recourse.meta.get("rounded"):  # it was told already
+        return recourse
     if most and recourse.problem.model.has_fast_path:
         recourse = with_room(recourse, most=most)
     return recourse.rounded

@@ -139,11 +139,6 @@ _ONLY = re.compile(
     r"(?:yes,? )?(?:but )?(?:only (?:to )?|i (?:can|could|might) (?:only )?(?:be|become|go to|change to|move to) )"
     r"(?P<what>.+)"
 )
-_WITH_REASON = re.compile(
-    r"(?P<answer>yes|yeah|yep|ja|no|nope|nein)[\s,.;:-]+"
-    r"(?:i|i'm|my|because|since|it|that|this|we|ich|mein\w*|weil|da|das|es|wir)\b"
-    r"(?!.*\b(?:but|only|except|unless|up to|down to|at most|at least|aber|nur|außer|bis)\b).*"
-)
 
 
 def _read_item(
@@ -152,8 +147,7 @@ def _read_item(
     """The reply to a question of the questionnaire."""
     options, j = question.options, item.feature
     if item.what == "can":
-        reasoned = _WITH_REASON.fullmatch(plain(reply) if isinstance(reply, str) else "")
-        answer = yes_or_no(reasoned["answer"] if reasoned else reply)
+        answer = yes_or_no(reply)
         only = _ONE_WAY.fullmatch(as_text(reply) or "")
         if only is not None and {"up", "down"} <= set(codes):
             return {"code": "up" if only[1] else "down"}

@@ -17,7 +17,8 @@ _TAIL = re.compile(
     r"|glaube ich|denke ich|vielleicht|wenn es sein muss)[.!]*"
 )
 _REASON = re.compile(
-    r"(?P<word>yes|yeah|sure|no|nope|ja|klar|nein|nee)(?:\s*[,.;:]\s*|\s+(?:because|since|as|weil|denn|da)\s+)(?P<why>[^\d?]+)"
+    r"(?P<word>yes|yeah|sure|no|nope|ja|klar|nein|nee)"
+    r"(?:\s*[,.;:]\s*|\s+(?=(?:because|since|as|i|i'm|my|weil|denn|da|ich|mein\w*)\b))(?P<why>[^\d?]+)"
 )
 _TURN = re.compile(
     r"\b(?:but|only|except|unless|though|if|up to|down to|at most|at least|aber|nur|außer|ausser|wenn|bis|höchstens"

@@ -140,6 +140,8 @@ def worded(c: Conversation, p: PendingQuestion, mark: str) -> tuple[Question, li
         options = (*_plan_options(c, p), Option(str(len(p.plans) + 1), no_plan_text(len(p.plans))))
         text = gettext("These are plans that you saw. Would you carry out one of them after all?")
         if len(p.plans) == 1:
+            text = gettext("This is the other plan that you saw. Would you carry it out after all?")
+        if len(c.seen.plans) == 1:
             text = gettext("We have no other plan to show you. Would you carry out this one after all?")
         return Question(mark, stage, "choice", text, options, notes, left=1, also=also), []
     yes, no = Option("1", gettext("Yes")), Option("2", gettext("No"))
