@@ -106,6 +106,7 @@ MISTAKES = {
     "no answer to write": (lambda c: letter(c.problem, None, 0), DataError, "Give a Recourse"),
     "no problem to write": (lambda c: letter(None, c.ask(), 0), DataError, "Give a Problem"),
     "no page": (lambda c: report(c.problem, c.ask(), None), FileFormatError, "None is no path"),
+    "no problem to judge by": (lambda c: c.ask().judged_by([]), DataError, "problem is a list. Give a Problem"),
     "no file": (lambda c: wf.Recourse.load(None), FileFormatError, "None is no path"),
     "a list for a language": (lambda c: c.ask().explain(0, language=[]), DataError, "There is no language"),
     "no features": (lambda c: wf.Schema(None), SchemaError, "features=None is no list"),

@@ -542,6 +542,8 @@ class Recourse:
 
         Raises: DataError for a problem with other features.
         """
+        if not isinstance(getattr(problem, "schema", None), Schema) or not hasattr(problem, "judge_options"):
+            raise DataError(f"problem is a {type(problem).__name__}. Give a Problem.")
         if problem.schema.names != self.schema.names:
             raise DataError(
                 f"These answers are about {', '.join(self.schema.names[:5])} ..., the problem about "
