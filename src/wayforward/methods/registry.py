@@ -48,6 +48,7 @@ METHODS = Registry(
         "efficient-search": "efficient_search:EfficientSearch",
         "ordce": "ordce:OrdCe",
         "asp": "asp:Asp",
+        "ceml": "ceml:Ceml",
     },
 )
 
