@@ -142,11 +142,11 @@ def lost(home: Path, accepted: dict[str, int]) -> int:
     return gone
 
 
-async def load_test(url: str, codes: list[str], turns: int, pause: float) -> dict[str, Any]:
-    """Let everybody come, spread over one pause."""
+async def load_test(url: str, codes: list[str], turns: int, pause: float, over: float) -> dict[str, Any]:
+    """Let everybody come, spread over so many seconds."""
     seen: dict[str, Any] = defaultdict(list)
     seen["accepted"] = defaultdict(int)
-    begins = np.linspace(0, pause, len(codes), endpoint=False)
+    begins = np.linspace(0, over, len(codes), endpoint=False)
     everybody = (
         applicant(url, code, turns, pause, begin, seen) for code, begin in zip(codes, begins, strict=True)
     )
@@ -159,6 +159,7 @@ def main() -> None:
     given = argparse.ArgumentParser(description=__doc__)
     given.add_argument("--applicants", type=int, default=50)
     given.add_argument("--pause", type=float, default=10.0)
+    given.add_argument("--over", type=float, help="seconds in which they come; one pause, if left out")
     given.add_argument("--turns", type=int, default=6)
     given.add_argument("--model", choices=("gb", "mlp", "rf"), default="gb")
     given.add_argument("--home", type=Path, help="kept for the next run of the same model")
@@ -178,7 +179,9 @@ def main() -> None:
                         break
                 time.sleep(0.5)
             begun, of_begin = time.perf_counter(), processor(process.pid)
-            seen = asyncio.run(load_test(f"http://127.0.0.1:{port}", codes, at.turns, at.pause))
+            seen = asyncio.run(
+                load_test(f"http://127.0.0.1:{port}", codes, at.turns, at.pause, at.over or at.pause)
+            )
             resident, spent = memory(process.pid), processor(process.pid) - of_begin
             seconds = time.perf_counter() - begun
         finally:

@@ -289,3 +289,12 @@ def test_two_close_thresholds_do_not_tell_of_few(services, model, tmp_path):
         assert (services.jobs.folder / id / "cases.json").exists() == (threshold == far)
     again = audited(services, model, people)  # the same once more tells nothing new
     assert again in told()
+
+
+def test_a_report_is_in_one_language(services, model, tmp_path):
+    """Its sentences are English only, so that names and numbers are, too, whatever the auditor reads."""
+    id = audited(services, model, table(tmp_path / "people.csv"), language="de")
+    with services.database.session(write=False) as session:
+        text = services.jobs.result(session, id, "audit").read_text(encoding="utf-8")
+        assert session.get(Job, id).note == "160 Personen"
+    assert '<html lang="en">' in text and "„" not in text and not re.search(r"\d,\d %", text)

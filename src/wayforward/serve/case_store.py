@@ -280,8 +280,13 @@ class CaseStore:
         return len(old)
 
     @contextmanager
-    def _changing(self, id: str, revision: int | None, act: str = "") -> Iterator[Applicant]:
-        """Open a case, let it be changed, store it. Raises: CaseChanged; CaseError where the budget is spent."""
+    def _changing(
+        self, id: str, revision: int | None, act: str = "", long: bool = False
+    ) -> Iterator[Applicant]:
+        """Open a case, let it be changed, store it. long: see `Turn.patiently`.
+
+        Raises: CaseChanged; CaseError where the budget is spent.
+        """
         one = self.open(id)
         if revision is not None and revision != one.case.revision:
             raise CaseChanged(gettext("Something was changed in another window. Here is how it stands now."))
@@ -293,7 +298,7 @@ class CaseStore:
             )
         if not mine:  # another window is changing the one in memory
             one.dialogue = self._read_dialogue(one.project, one.state)
-        with one.project.turn:
+        with one.project.turn.patiently() if long else one.project.turn:
             yield one
             stored = None if one.dialogue is None else one.dialogue.to_dict()
         one.state["dialogue"] = stored

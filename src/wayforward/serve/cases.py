@@ -80,7 +80,7 @@ class Cases(CaseStore):
         """
         from wayforward.people.dialogue import Dialogue
 
-        with self._changing(id, revision, "reply") as one:
+        with self._changing(id, revision, "reply", long=True) as one:
             dialogue = Dialogue(one.project.problem, one.x[0], questionnaire="page", seed=SEED)
             ends = (
                 dialogue.ask() is None
@@ -188,7 +188,7 @@ class Cases(CaseStore):
             if (held := self._plans.get(place)) is not None:
                 return held
         self._afford(one, "plans")
-        with one.project.turn:
+        with one.project.turn.patiently():
             found = plans_of(one.project.method, one.x, one.preferences)
         self._count(one, "plans")
         self._hold(self._plans, place, found)
@@ -201,7 +201,7 @@ class Cases(CaseStore):
             told = self._texts.get(place)
         if told is None:
             found = self.options(one)
-            with one.project.turn:
+            with one.project.turn.patiently():
                 told = texts(found, set())
             self._hold(self._texts, place, told)
         marked = {tuple(entry["action"]) for entry in one.state["kept"]}

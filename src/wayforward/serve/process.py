@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import sys
 from contextlib import suppress
 
@@ -16,7 +17,13 @@ def begin_process() -> None:
     from wayforward.model.files import before_threads, own_process
 
     own_process()
+    os.environ.setdefault(
+        "OMP_NUM_THREADS", "1"
+    )  # a page's small questions would wait for threads more than compute
     before_threads()
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    threadpool_limits(1, user_api="blas")
     sys.setswitchinterval(_TURN)
     with suppress(OSError, AttributeError, TypeError):  # another system's library
         ctypes.CDLL("libc.so.6").mallopt(_ARENA_MAX, 2)

@@ -27,6 +27,7 @@ from wayforward.language import gettext
 from wayforward.plain_files import make_folder
 from wayforward.serve.events import record
 from wayforward.serve.storage.tables import ModelVersion, User, now
+from wayforward.serve.turns import Turn
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
@@ -85,13 +86,14 @@ class Given:
 
 @dataclass
 class Project:
-    """One version, ready to answer. `turn` is held while its problem works: threads of a server take turns."""
+    """One version, ready to answer. `turn` is held while its problem works: threads of a server take turns, those that
+    search for plans after those that only ask."""
 
     id: str
     title: str
     problem: Problem
     yes: str = ""
-    turn: threading.RLock = field(default_factory=threading.RLock, repr=False)
+    turn: Turn = field(default_factory=Turn, repr=False)
 
     @property
     def schema(self) -> Schema:

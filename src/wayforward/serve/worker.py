@@ -143,22 +143,24 @@ def _audit(
         raise WayforwardError(
             gettext("This schema marks no feature as sensitive. Name the features to compare people along.")
         )
-    attributes = []
-    for name in names:
-        cut = None if schema[name].has_levels else cuts_near_thirds(x[:, schema.index(name)])
-        attributes.append(Groups.of(name, x, schema, cut=cut))
-    found = audit(
-        project.problem, table if odd else x, attributes, most=int(given.get("most", 2000)), smallest=FEWEST,
-        fewest=FEWEST, see=lambda measured: write_cases(measured, folder / "cases.json", FEWEST),
-        say=lambda what, done, total: pulse(done, total) if what == "looking for plans" else pulse(total, total),
-    )  # fmt: skip
+    with use_language("en"):  # its sentences are in no other yet, and groups of all audits are called alike
+        attributes = []
+        for name in names:
+            cut = None if schema[name].has_levels else cuts_near_thirds(x[:, schema.index(name)])
+            attributes.append(Groups.of(name, x, schema, cut=cut))
+        found = audit(
+            project.problem, table if odd else x, attributes, most=int(given.get("most", 2000)), smallest=FEWEST,
+            fewest=FEWEST, see=lambda measured: write_cases(measured, folder / "cases.json", FEWEST),
+            say=lambda what, done, total: pulse(done, total) if what == "looking for plans" else pulse(total, total),
+        )  # fmt: skip
     try:
         refuse_few_between(folder, project.id, x, json.loads(found.to_json()))
     except WayforwardError:
         (folder / "cases.json").unlink(missing_ok=True)
         raise
     found.to_json(folder / "audit.json")
-    report(found, folder / "audit.html", title=gettext("Audit of recourse: {title}", title=project.title))
+    with use_language("en"):
+        report(found, folder / "audit.html", title=gettext("Audit of recourse: {title}", title=project.title))
     return ngettext("{n} person", "{n} people", int(np.count_nonzero(~np.isin(np.arange(len(x)), list(odd)))))
 
 

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
@@ -31,6 +32,7 @@ from wayforward.serve.settings import ServeSettings
 from wayforward.version import __version__
 
 _LARGE = N_("This is too large to be taken here.")
+_MOST_WAITING = 400  # threads: who waits for a search is not to keep out who only wants a page
 _MOST_BYTES = 2**20  # of a request, but where files come in
 _FILES_COME = {
     f"{side}/{what}" for side in ("/staff", "/api/v1") for what in ("models", "cases", "jobs", "studies")
@@ -62,6 +64,7 @@ def create_app(settings: ServeSettings | None = None, services: Services | None 
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
+        current_default_thread_limiter().total_tokens = _MOST_WAITING
         parts = (RetentionClock(services), Supervisor(services.jobs, services.settings.home))
         for part in parts:
             part.start()
