@@ -110,6 +110,9 @@ def applicant(camera: Camera, link: str) -> None:
     camera.go("/")
     camera.take("start")
     camera.page.goto(link)
+    if camera.page.get_by_role("heading", name="One moment").count():  # right after the start
+        camera.take("warming")
+        camera.page.get_by_role("button", name="I agree").wait_for()
     camera.take("decision")
     camera.press("I agree")
     camera.take("limits")
