@@ -6,6 +6,10 @@ wait in a heap, the cheapest first, ties by age. What a box is asked, in this or
 clause of the rules; can the greatest leaves that each tree can still reach make a yes; is its cheapest row a yes that
 keeps the rules, which ends the search, because no other box is cheaper. Else it is split: where the trees disagree
 most, by what either side would lose of its bound, or where a broken clause asks for it.
+
+Of a box only what can be paid is kept: each feature's range ends where it would cost more than what the others leave.
+So that this bites, a person is searched for within little first, then within more, up to all there is: the forest that
+little can reach is small, and its greatest leaves say more.
 """
 
 from __future__ import annotations
@@ -16,6 +20,12 @@ from typing import Any
 import numpy as np
 
 from wayforward.compiling import kernel as entry
+from wayforward.methods.engines.exact.box_records import (
+    BoxPeople,
+    BoxRoom,
+    Clauses,
+    ReachedForest,
+)
 from wayforward.methods.engines.seeker._jit import (
     FEATURE,
     GONE,
@@ -25,26 +35,36 @@ from wayforward.methods.engines.seeker._jit import (
     LEFT,
     N_LEVELS,
     RANK,
+    SPAN,
     STEP,
+    TINY,
     USED,
     WEIGHT,
     WHOLE,
     X,
+    bare,
+    far_of,
     kernel,
     lattice_inside,
     price_of,
     small,
 )  # fmt: skip
+from wayforward.methods.engines.seeker.records import CellForest
 
 LEGAL_FROM, LEGAL_TO = 18, 19  # rows of `per` beside those of the seeker: what an action may set
 PER_ROWS = 20
 PEAK = 8  # entry of `one` behind those of the seeker: a row costs as much as its dearest change
-NONE_EXISTS, FOUND, OPEN, UNSURE, LEFT_OUT = range(5)  # how a search ended
+NONE_EXISTS, FOUND, OPEN, UNSURE, LEFT_OUT, TOO_DEAR = range(
+    6
+)  # how a search ended; the last: nothing for that little
 LINEAR, LEVELS, MOVED = range(3)  # kinds of atoms
+TOP = GONE  # column of the nodes that a person can reach: the greatest leaf below
 _INF = np.inf
 _ONE = np.uint64(1)
 _LOWEST = np.int64(-(1 << 62))
 _NARROW = 1e-9  # of a span: what is narrower is not split for a rule
+_FEWER = 1e-12  # of a cost: what is dearer by less may be rounding
+_MORE = 3.0  # times as much may be paid in the next round
 
 
 @small
@@ -102,6 +122,47 @@ def _cheapest_row(row: Any, low: Any, high: Any, bits: Any, active: Any, per: An
     return total, changes
 
 
+@kernel
+def _all_changes(low: Any, high: Any, bits: Any, active: Any, per: Any, one: Any) -> Any:
+    """What no row of a box costs more than; a number without an end goes a span far."""
+    total = 0.0
+    for i in range(len(active)):
+        f, most = active[i], 0.0
+        x, weight = per[X, f], per[WEIGHT, f]
+        if per[KIND, f] == 0:
+            for side in range(2):
+                end = low[f] if side == 0 else high[f]
+                if not np.isfinite(end):
+                    end = x - per[SPAN, f] if side == 0 else x + per[SPAN, f]
+                most = max(most, price_of(f, end, x, weight, per, one))
+        else:
+            for level in range(int(per[N_LEVELS, f])):
+                if bits[f] & _bit(level):
+                    most = max(most, price_of(f, float(level), x, weight, per, one))
+        total += most
+    return total
+
+
+@kernel
+def _keep_payable(
+    row: Any, total: Any, cutoff: Any, low: Any, high: Any, bits: Any, active: Any, per: Any, one: Any
+) -> None:
+    """Take from a box what costs the cutoff or more; row: its cheapest row, which costs `total`."""
+    for i in range(len(active)):
+        f = active[i]
+        x, weight = per[X, f], per[WEIGHT, f]
+        left = cutoff * (1.0 + _FEWER)
+        if one[PEAK] == 0:
+            left -= total - price_of(f, row[f], x, weight, per, one)
+        if per[KIND, f] == 0:
+            far = max(far_of(f, left, weight, per, one), 0.0) * (1.0 + 1e-9) + 2.0 * per[TINY, f]
+            low[f], high[f] = max(low[f], x - far), min(high[f], x + far)
+            continue
+        for level in range(int(per[N_LEVELS, f])):
+            if bits[f] & _bit(level) and price_of(f, float(level), x, weight, per, one) > left:
+                bits[f] &= ~_bit(level)
+
+
 @small
 def _cell(f: Any, v: Any, forest: Any) -> Any:
     """Number of the cell that a value falls into."""
@@ -126,7 +187,7 @@ def _sides(f: Any, rank: Any, first: Any, last: Any, bits: Any, forest: Any, per
 
 @kernel
 def _prune(forest: Any, first: Any, last: Any, bits: Any, gone: Any, per: Any, own: Any, stack: Any) -> None:
-    """Copy what of the forest can be reached: nodes, values, roots, and the greatest leaf below each node."""
+    """Copy what of the forest can be reached: its nodes, with the greatest leaf below each of them, and roots."""
     count = 0
     for t in range(len(forest.roots)):
         own.roots[t] = count
@@ -146,23 +207,22 @@ def _prune(forest: Any, first: Any, last: Any, bits: Any, gone: Any, per: Any, o
                 if left and right:
                     break
                 node = forest.nodes[node, LEFT] + (0 if left else 1)
-            own.nodes[at, 0] = forest.nodes[node, FEATURE]
-            own.value[at] = forest.value[node]
+            own.nodes[at, FEATURE], own.nodes[at, TOP] = forest.nodes[node, FEATURE], forest.value[node]
             if forest.nodes[node, FEATURE] >= 0:
-                own.nodes[at, 1], own.nodes[at, 2] = forest.nodes[node, RANK], count
+                own.nodes[at, RANK], own.nodes[at, LEFT] = forest.nodes[node, RANK], count
                 stack[top, 0], stack[top, 1] = forest.nodes[node, LEFT], count
                 stack[top + 1, 0], stack[top + 1, 1] = forest.nodes[node, LEFT] + 1, count + 1
                 top += 2
                 count += 2
     for node in range(count - 1, -1, -1):  # children come after their parents
-        own.top[node] = own.value[node]
-        if own.nodes[node, 0] >= 0:
-            own.top[node] = max(own.top[own.nodes[node, 2]], own.top[own.nodes[node, 2] + 1])
+        if own.nodes[node, FEATURE] >= 0:
+            child = own.nodes[node, LEFT]
+            own.nodes[node, TOP] = max(own.nodes[child, TOP], own.nodes[child + 1, TOP])
 
 
-@kernel
+@small
 def _greatest(
-    start: Any, own: Any, first: Any, last: Any, bits: Any, forest: Any, per: Any, stack: Any
+    start: Any, nodes: Any, first: Any, last: Any, bits: Any, forest: Any, per: Any, stack: Any
 ) -> Any:
     """The greatest leaf below a node that rows of a box can reach."""
     best = _LOWEST
@@ -171,14 +231,15 @@ def _greatest(
     while top:
         top -= 1
         node = stack[top, 0]
-        while own.top[node] > best:  # else nothing below is greater
-            if own.nodes[node, 0] < 0:
-                best = own.value[node]
+        while nodes[node, TOP] > best:  # else nothing below is greater
+            f = nodes[node, FEATURE]
+            if f < 0:
+                best = nodes[node, TOP]
                 break
-            left, right = _sides(own.nodes[node, 0], own.nodes[node, 1], first, last, bits, forest, per)
-            child = own.nodes[node, 2]
+            left, right = _sides(f, nodes[node, RANK], first, last, bits, forest, per)
+            child = nodes[node, LEFT]
             if left and right:
-                better = child if own.top[child] >= own.top[child + 1] else child + 1
+                better = child if nodes[child, TOP] >= nodes[child + 1, TOP] else child + 1
                 stack[top, 0] = 2 * child + 1 - better
                 top += 1
                 node = better
@@ -207,35 +268,43 @@ def _bound(
     node of each tree that all rows of the box come to; it is brought up to date.
     """
     most, here, open_ = np.int64(0), np.int64(0), 0
+    nodes = own.nodes
     for t in range(len(own.roots)):
         node = np.int64(reached[t])
-        while own.nodes[node, 0] >= 0:
-            f, rank = own.nodes[node, 0], own.nodes[node, 1]
-            left, right = _sides(f, rank, first, last, bits, forest, per)
+        f = nodes[node, FEATURE]
+        while f >= 0:
+            left, right = _sides(f, nodes[node, RANK], first, last, bits, forest, per)
             if left and right:
                 break
-            node = own.nodes[node, 2] + (0 if left else 1)
+            node = nodes[node, LEFT] + (0 if left else 1)
+            f = nodes[node, FEATURE]
         reached[t] = node
-        if own.nodes[node, 0] < 0:
-            most += own.value[node]
-            here += own.value[node]
+        if f < 0:
+            most += nodes[node, TOP]
+            here += nodes[node, TOP]
             continue
-        below = _greatest(own.nodes[node, 2], own, first, last, bits, forest, per, stack)
-        above = _greatest(own.nodes[node, 2] + 1, own, first, last, bits, forest, per, stack)
-        best, key = max(below, above), _key(f, rank, forest, per)
+        best, other = _LOWEST, _LOWEST  # of the left, of the right
+        for side in range(2):
+            best, other = (
+                other,
+                _greatest(nodes[node, LEFT] + side, nodes, first, last, bits, forest, per, stack),
+            )
+        below, above = best, other
+        best, key = max(below, above), _key(f, nodes[node, RANK], forest, per)
         if votes[key, 0] == 0 and votes[key, 1] == 0:
-            splits[open_, 0], splits[open_, 1] = f, rank
+            splits[open_, 0], splits[open_, 1] = f, nodes[node, RANK]
             open_ += 1
         votes[key, 0] += best - below + 1  # one more, so that a split without a loss is remembered as well
         votes[key, 1] += best - above + 1
         most += best
         if known != _LOWEST:
             continue
-        while own.nodes[node, 0] >= 0:
-            f, rank = own.nodes[node, 0], own.nodes[node, 1]
+        while f >= 0:
+            rank = nodes[node, RANK]
             goes = cell[f] <= rank if per[KIND, f] == 0 else (forest.sides[rank] & _bit(cell[f])) != 0
-            node = own.nodes[node, 2] + (0 if goes else 1)
-        here += own.value[node]
+            node = nodes[node, LEFT] + (0 if goes else 1)
+            f = nodes[node, FEATURE]
+        here += nodes[node, TOP]
     return most, here if known == _LOWEST else known, open_
 
 
@@ -465,6 +534,8 @@ def _push(
     cost, changes = _cheapest_row(room.trial, low, high, bits, active, per, one)
     if cost >= cutoff or changes > most:
         return size
+    if cutoff < _INF:
+        _keep_payable(room.trial, cost, cutoff, low, high, bits, active, per, one)
     for c in range(len(live)):
         if live[c] and _surely_broken(c, low, high, bits, rules, per):
             return size
@@ -492,7 +563,8 @@ def _search(
     forest: Any, own: Any, per: Any, one: Any, need: Any, sure: Any, most: Any, cutoff: Any, limit: Any, active: Any,
     may: Any, room: Any, rules: Any, live: Any, out: Any,
 ) -> Any:  # fmt: skip
-    """Search from the box in the first place of the room; see the module. Return (end, boxes looked at, bound)."""
+    """Search from the box in the first place of the room; see the module. Return (end, boxes looked at, bound); OPEN
+    with fewer boxes than the limit: nothing surely, but a clause was too near to tell."""
     heap = [(0.0, 0)]
     heap.pop()
     cut = np.zeros(3)
@@ -618,19 +690,49 @@ def _children(
     return size
 
 
+@small
+def _bare_all(people: Any, forest: Any, own: Any, rules: Any, room: Any, out: Any) -> Any:
+    """The same without counts of references, see `bare`."""
+    p, g, o, r, m = people, forest, own, rules, room
+    return (
+        BoxPeople(
+            bare(p.x), bare(p.least), bare(p.greatest), bare(p.weight), bare(p.may), bare(p.levels), bare(p.stays),
+            bare(p.most), bare(p.cutoff), bare(p.limit),
+        ),
+        CellForest(
+            bare(g.nodes), bare(g.value), bare(g.sides), bare(g.roots), bare(g.places), bare(g.cut), bare(g.cells),
+            bare(g.add), bare(g.stack), bare(g.few), bare(g.few_nodes), bare(g.few_value), bare(g.few_roots),
+            bare(g.touched), bare(g.run),
+        ),
+        ReachedForest(bare(o.nodes), bare(o.roots)),
+        Clauses(
+            bare(r.atom_at), bare(r.kind), bare(r.feature), bare(r.before), bare(r.changed), bare(r.allowed),
+            bare(r.bound), bare(r.strict), bare(r.term_at), bare(r.term), bare(r.weight), bare(r.reads),
+        ),
+        BoxRoom(
+            bare(m.low), bare(m.high), bare(m.bits), bare(m.first), bare(m.last), bare(m.votes), bare(m.splits),
+            bare(m.stack), bare(m.active), bare(m.trial), bare(m.reached), bare(m.known),
+        ),
+        bare(out),
+    )  # fmt: skip
+
+
 @entry
 def search_boxes(
     people: Any, forest: Any, own: Any, feature: Any, number: Any, need: Any, sure: Any, rules: Any, room: Any,
-    out: Any, end: Any, bound: Any, looked: Any,
+    begin: Any, whole: Any, out: Any, end: Any, bound: Any, looked: Any,
 ) -> None:  # fmt: skip
     """Search for each person: out (n, d) the cheapest row that is a yes, end (n,) how the search ended, bound (n,) that
-    nothing costs less, looked (n,) boxes."""
+    nothing costs less, looked (n,) boxes. begin: the share of the dearest row's cost that the first round may pay, from
+    1 on all; whole: the last round, in which all may be paid, is held."""
+    people, forest, own, rules, room, out = _bare_all(people, forest, own, rules, room, out)
     n, d = people.x.shape
     per, one = np.zeros((PER_ROWS, d)), np.zeros(PEAK + 1)
     per[: feature.shape[0]] = feature
     one[: len(number)] = number
     gone, may = np.zeros(d, np.bool_), np.zeros(d, np.bool_)
     live = np.zeros(len(rules.atom_at) - 1, np.bool_)
+    own_low, own_high, own_bits = np.empty(d), np.empty(d), np.empty(d, np.uint64)
     for i in range(n):
         per[X] = people.x[i]
         per[WEIGHT] = people.weight[i]
@@ -674,9 +776,33 @@ def search_boxes(
         if not can:
             end[i], bound[i] = LEFT_OUT, 0.0
             continue
-        _prune(forest, room.first[0], room.last[0], bits, gone, per, own, room.stack)
-        out[i] = people.x[i]
-        end[i], looked[i], bound[i] = _search(
-            forest, own, per, one, need[i], sure[i], people.most[i], people.cutoff[i], people.limit[i],
-            room.active[:count], may, room, rules, live, out[i],
-        )  # fmt: skip
+        active = room.active[:count]
+        own_low[:], own_high[:], own_bits[:] = low, high, bits
+        all_of_it = _all_changes(low, high, bits, active, per, one)
+        pay, end[i] = begin * all_of_it, TOO_DEAR
+        while end[i] == TOO_DEAR:
+            last = pay >= min(all_of_it, people.cutoff[i])
+            if last and not whole:
+                break
+            cutoff = people.cutoff[i] if last else pay
+            low[:], high[:], bits[:] = own_low, own_high, own_bits
+            if cutoff < _INF:
+                least, _ = _cheapest_row(room.trial, low, high, bits, active, per, one)
+                if least < cutoff:
+                    _keep_payable(room.trial, least, cutoff, low, high, bits, active, per, one)
+            for j in range(count):
+                f = active[j]
+                if per[KIND, f] == 0:
+                    room.first[0, f], room.last[0, f] = _cell(f, low[f], forest), _cell(f, high[f], forest)
+            _prune(forest, room.first[0], room.last[0], bits, gone, per, own, room.stack)
+            out[i] = people.x[i]
+            left = people.limit[i] - looked[i]
+            found, boxes, least = _search(
+                forest, own, per, one, need[i], sure[i], people.most[i], cutoff, left, active, may, room, rules, live,
+                out[i],
+            )  # fmt: skip
+            looked[i] += boxes
+            bound[i] = max(bound[i], min(least, cutoff))
+            if last or found in (FOUND, UNSURE) or (found == OPEN and boxes >= left):
+                end[i], bound[i] = found, max(bound[i], least)
+            pay *= _MORE

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from wayforward.methods.engines.exact.box_records import BoxPeople, BoxRoom, Clauses, ReachedForest
 from wayforward.methods.engines.seeker import packing
 from wayforward.methods.engines.seeker.records import CellForest
 from wayforward.model import kernels
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 BOXES = 20_000  # looked at for a person before the search stops with a bound
 _ROOM = 1e-9  # of a span: by so much the judge lets a value miss a bound
 _LEVELS = 62  # of a feature, at most: a bit each
+_BEGIN = 3.0**-7  # of what the dearest row costs, which is looked at first
 _TINY, _LEAST = (
     4,
     12,
@@ -36,76 +38,11 @@ _TINY, _LEAST = (
 
 class End(IntEnum):
     """How a search ended: nothing exists; the cheapest was found; neither within the limit; what was found is so near
-    to the boundary that the model itself has to say; a value that is missing may be filled in, which is not searched.
+    to the boundary that the model itself has to say; a value that is missing may be filled in, which is not searched;
+    nothing was found for as little as was looked at.
     """
 
-    NONE_EXISTS, FOUND, OPEN, UNSURE, LEFT_OUT = range(5)
-
-
-class Clauses(NamedTuple):
-    """The rules as clauses of atoms, flat. Atoms of clause c: atom_at[c] to atom_at[c + 1].
-
-    kind: 0 linear, 1 levels, 2 moved. feature: of a set of levels or a move; before: the set is of the value before;
-    changed: a move is asked for; allowed: the levels as bits; bound, strict and terms from term_at on: of a linear one,
-    each term (feature, 0 before, 1 after or 2 changed) with its weight. reads (d,) bool: a clause reads it.
-    """
-
-    atom_at: Ints
-    kind: Ints
-    feature: Ints
-    before: Mask
-    changed: Mask
-    allowed: np.ndarray
-    bound: Floats
-    strict: Mask
-    term_at: Ints
-    term: Ints
-    weight: Floats
-    reads: Mask
-
-
-class BoxPeople(NamedTuple):
-    """What each of n people may do, as the judge has it; cutoff (n,): nothing as dear as this is of interest.
-
-    stays (n, d): the rules about levels let a feature keep its level.
-    """
-
-    x: Rows
-    least: Rows
-    greatest: Rows
-    weight: Rows
-    may: Mask
-    levels: np.ndarray
-    stays: Mask
-    most: Ints
-    cutoff: Floats
-    limit: Ints
-
-
-class ReachedForest(NamedTuple):
-    """Room for what of the forest a person can reach."""
-
-    nodes: Ints
-    value: Ints
-    roots: Ints
-    top: Ints
-
-
-class BoxRoom(NamedTuple):
-    """Room for a search; see `_boxes_jit`."""
-
-    low: Floats
-    high: Floats
-    bits: np.ndarray
-    first: Ints
-    last: Ints
-    votes: Ints
-    splits: Ints
-    stack: Ints
-    active: Ints
-    trial: Floats
-    reached: Ints
-    known: Ints
+    NONE_EXISTS, FOUND, OPEN, UNSURE, LEFT_OUT, TOO_DEAR = range(6)
 
 
 class BoxAnswer(NamedTuple):
@@ -198,15 +135,16 @@ class ForestBoxes:
         limits = np.full(n, limit, np.int64) if np.ndim(limit) == 0 else np.asarray(limit, np.int64)
         cutoffs = np.full(n, np.inf) if cutoff is None else np.asarray(cutoff, np.float64)
         need, sure = np.full(n, self.need, np.int64), np.full(n, self.sure, np.int64)
-        after, end, bound, looked = self._run(people, cutoffs, limits, need, sure)
+        after, end, bound, looked = self._run(people, cutoffs, limits, need, sure, begin=_BEGIN, whole=False)
         # a search keeps to what was observed; a proof, and whoever has nothing else, have all that the judge allows
-        none = np.flatnonzero((end == End.NONE_EXISTS) & np.isinf(cutoffs))
-        if none.size:
-            some = people.take(none)
-            wide = self._run(some, cutoffs[none], limits[none], need[none], sure[none], wide=True)
-            after[none], end[none], bound[none] = wide[:3]
-            looked[none] += wide[3]
-        proved = (end == End.NONE_EXISTS) & np.isinf(cutoffs) & self.provable
+        endless = np.isinf(cutoffs)
+        left = np.flatnonzero((end == End.TOO_DEAR) | ((end == End.NONE_EXISTS) & endless))
+        if left.size:
+            rest = limits[left] - looked[left]
+            found = self._whole(people.take(left), cutoffs[left], limits[left], rest, need[left], sure[left])
+            after[left], end[left], bound[left] = found[:3]
+            looked[left] += found[3]
+        proved = (end == End.NONE_EXISTS) & endless & self.provable
         unsure = np.flatnonzero(end == End.UNSURE)
         if unsure.size:
             yes = people.problem.reached(after[unsure])[0]
@@ -220,6 +158,33 @@ class ForestBoxes:
         after[end != End.FOUND] = np.nan
         return BoxAnswer(after, end, bound, looked, proved)
 
+    def _whole(
+        self, people: Population, cutoff: Floats, limit: Ints, rest: Ints, need: Ints, sure: Ints
+    ) -> tuple[Rows, Ints, Floats, Ints]:
+        """Search at once for all that there is; who has no cutoff first within all that the judge allows, where most
+        are proved to have nothing. rest (n,): boxes left within what was observed."""
+        wide = np.flatnonzero(np.isinf(cutoff))
+        out = (
+            np.empty(people.x.shape),
+            np.zeros(people.n, np.int64),
+            np.zeros(people.n),
+            np.zeros(people.n, np.int64),
+        )
+        if wide.size:
+            some = people.take(wide)
+            found = self._run(some, cutoff[wide], limit[wide], need[wide], sure[wide], wide=True)
+            for part, mine in zip(out, found, strict=True):
+                part[wide] = mine
+        narrow = np.flatnonzero(np.isfinite(cutoff) | (out[1] != End.NONE_EXISTS))
+        if narrow.size:
+            some = people.take(narrow)
+            found = self._run(some, cutoff[narrow], rest[narrow], need[narrow], sure[narrow])
+            out[3][narrow] += found[3]
+            there = np.isfinite(cutoff[narrow]) | (found[1] != End.NONE_EXISTS)
+            for part, mine in zip(out[:3], found, strict=False):
+                part[narrow[there]] = mine[there]
+        return out
+
     def least_cost(self, people: Population, cutoff: Floats, limit: int = BOXES) -> Floats:
         """(n,) no action that the judge may accept costs less; NaN where nothing is proved, inf where there is none.
 
@@ -230,7 +195,8 @@ class ForestBoxes:
         if not self.provable:
             return np.full(n, np.nan)
         need = np.full(n, self.need, np.int64)
-        _, end, bound, _ = self._run(people, cutoff, np.full(n, limit, np.int64), need, need, wide=True)
+        limits = np.full(n, limit, np.int64)
+        _, end, bound, _ = self._run(people, cutoff, limits, need, need, wide=True, begin=_BEGIN)
         return np.where(end == End.LEFT_OUT, np.nan, np.minimum(bound, cutoff))
 
     def _run(
@@ -242,8 +208,11 @@ class ForestBoxes:
         sure: Ints,
         *,
         wide: bool = False,
+        begin: float = 1.0,
+        whole: bool = True,
     ) -> tuple[Rows, Ints, Floats, Ints]:
-        """Search within what was observed, or within all that the judge allows; see `search`."""
+        """Search within what was observed, or within all that the judge allows; see `search`. begin: the share of what
+        the dearest row costs that is looked at first; whole: up to all of it, else who has nothing then is TOO_DEAR."""
         n, d = people.x.shape
         schema = self.schema
         levels = np.zeros((n, d), np.uint64)
@@ -282,8 +251,8 @@ class ForestBoxes:
         bound, looked = np.zeros(n), np.zeros(n, np.int64)
         own, space = self._room(d, int(limit.max(initial=1)))
         _kernels().search_boxes(
-            wishes, self.forest, own, feature, self.number, need, sure, self.clauses, space, out, end, bound,
-            looked,
+            wishes, self.forest, own, feature, self.number, need, sure, self.clauses, space, begin, whole, out,
+            end, bound, looked,
         )  # fmt: skip
         return out, end, bound ** (1.0 / self.power), looked
 
@@ -292,8 +261,7 @@ class ForestBoxes:
         forest, boxes = self.forest, 2 * limit + 8
         nodes, trees = len(forest.nodes), len(forest.roots)
         own = ReachedForest(
-            np.empty((nodes, 3), np.int64), np.empty(nodes, np.int64), np.empty(trees, np.int64),
-            np.empty(nodes, np.int64),
+            np.empty((nodes, 4), np.int64), np.empty(trees, np.int64),
         )  # fmt: skip
         room = BoxRoom(
             np.empty((boxes, d)), np.empty((boxes, d)), np.empty((boxes, d), np.uint64),

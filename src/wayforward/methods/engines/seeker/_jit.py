@@ -82,7 +82,7 @@ _pointer: Any = intrinsic(_as_pointer)
 
 
 @small
-def _bare(array: Any) -> Any:
+def bare(array: Any) -> Any:
     """The same numbers without a count of references: counting costs more than most kernels do. Whoever calls `seek`
     holds the arrays while it runs."""
     return _numba.carray(_pointer(array.ctypes.data), array.shape, array.dtype)
@@ -104,7 +104,7 @@ def price_of(f: Any, v: Any, x: Any, weight: Any, per: Any, one: Any) -> Any:
 
 
 @small
-def _far(f: Any, room: Any, weight: Any, per: Any, one: Any) -> Any:
+def far_of(f: Any, room: Any, weight: Any, per: Any, one: Any) -> Any:
     """How far a cost of `room` takes feature f; below 0: nowhere."""
     left = room / weight - one[FIXED]
     if left < 0.0:
@@ -256,7 +256,7 @@ def _window(f: Any, room: Any, forest: Any, per: Any, one: Any, mark: Any, ok: A
             mark[FROM_CELL, f] = _cell_of(f, a, forest)
             mark[TO_CELL, f] = _cell_of(f, per[LAST, f], forest)
         return
-    far = _far(f, room, per[WEIGHT, f], per, one) * (1.0 + 1e-9) + per[TINY, f]
+    far = far_of(f, room, per[WEIGHT, f], per, one) * (1.0 + 1e-9) + per[TINY, f]
     a, b = max(x - far, per[FIRST, f]), min(x + far, per[LAST, f])
     here = _cell_of(f, x, forest)
     mark[FROM_CELL, f] = here
@@ -818,7 +818,7 @@ def _net_profile(
                         _consider(f, v, _net_at(net, per, one, f, v), price, start, total, per)
                     old = v
             continue
-        far = _far(f, room, per[WEIGHT, f], per, one)
+        far = far_of(f, room, per[WEIGHT, f], per, one)
         if far < 0.0:
             continue
         for side in range(2):
@@ -1532,18 +1532,18 @@ def seek_in_forest(
     w, g, h, r = wishes, forest, hints, room
     _seek(
         Wishes(
-            _bare(w.x), _bare(w.low), _bare(w.high), _bare(w.weight), _bare(w.free), _bare(w.level), _bare(w.most),
-            _bare(w.limit),
+            bare(w.x), bare(w.low), bare(w.high), bare(w.weight), bare(w.free), bare(w.level), bare(w.most),
+            bare(w.limit),
         ),
         begin, end,
         CellForest(
-            _bare(g.nodes), _bare(g.value), _bare(g.sides), _bare(g.roots), _bare(g.places), _bare(g.cut),
-            _bare(g.cells), _bare(g.add), _bare(g.stack), _bare(g.few), _bare(g.few_nodes),
-            _bare(g.few_value), _bare(g.few_roots), _bare(g.touched), _bare(g.run),
+            bare(g.nodes), bare(g.value), bare(g.sides), bare(g.roots), bare(g.places), bare(g.cut),
+            bare(g.cells), bare(g.add), bare(g.stack), bare(g.few), bare(g.few_nodes),
+            bare(g.few_value), bare(g.few_roots), bare(g.touched), bare(g.run),
         ),
-        None, land, Hints(_bare(h.all), _bare(h.few)), effort,
-        Room(_bare(r.per), _bare(r.mark), _bare(r.one), _bare(r.pool), _bare(r.ok)),
-        _bare(out), _bare(score), _bare(spent),
+        None, land, Hints(bare(h.all), bare(h.few)), effort,
+        Room(bare(r.per), bare(r.mark), bare(r.one), bare(r.pool), bare(r.ok)),
+        bare(out), bare(score), bare(spent),
     )  # fmt: skip
 
 
@@ -1556,15 +1556,15 @@ def seek_in_net(
     w, g, h, r = wishes, net, hints, room
     _seek(
         Wishes(
-            _bare(w.x), _bare(w.low), _bare(w.high), _bare(w.weight), _bare(w.free), _bare(w.level), _bare(w.most),
-            _bare(w.limit),
+            bare(w.x), bare(w.low), bare(w.high), bare(w.weight), bare(w.free), bare(w.level), bare(w.most),
+            bare(w.limit),
         ),
         begin, end, None,
         LayeredNet(
-            _bare(g.places), _bare(g.code), _bare(g.first), _bare(g.table), _bare(g.flat), _bare(g.shift),
-            _bare(g.shapes), _bare(g.room), _bare(g.rest), _bare(g.bracket), _bare(g.live),
+            bare(g.places), bare(g.code), bare(g.first), bare(g.table), bare(g.flat), bare(g.shift),
+            bare(g.shapes), bare(g.room), bare(g.rest), bare(g.bracket), bare(g.live),
         ),
-        land, Hints(_bare(h.all), _bare(h.few)), effort,
-        Room(_bare(r.per), _bare(r.mark), _bare(r.one), _bare(r.pool), _bare(r.ok)),
-        _bare(out), _bare(score), _bare(spent),
+        land, Hints(bare(h.all), bare(h.few)), effort,
+        Room(bare(r.per), bare(r.mark), bare(r.one), bare(r.pool), bare(r.ok)),
+        bare(out), bare(score), bare(spent),
     )  # fmt: skip
