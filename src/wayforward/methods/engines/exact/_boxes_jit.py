@@ -46,6 +46,7 @@ from wayforward.methods.engines.seeker._jit import (
     far_of,
     kernel,
     lattice_inside,
+    quick,
     price_of,
     small,
 )  # fmt: skip
@@ -104,7 +105,7 @@ def _cheapest_level(f: Any, bits: Any, per: Any, one: Any) -> Any:
     return best
 
 
-@kernel
+@quick
 def _cheapest_row(row: Any, low: Any, high: Any, bits: Any, active: Any, per: Any, one: Any) -> Any:
     """Write the cheapest row of a box; return its cost (inf: there is no row) and how many features change."""
     total, changes = 0.0, 0
@@ -143,7 +144,7 @@ def _all_changes(low: Any, high: Any, bits: Any, active: Any, per: Any, one: Any
     return total
 
 
-@kernel
+@quick
 def _keep_payable(
     row: Any, total: Any, cutoff: Any, low: Any, high: Any, bits: Any, active: Any, per: Any, one: Any
 ) -> None:
@@ -185,7 +186,7 @@ def _sides(f: Any, rank: Any, first: Any, last: Any, bits: Any, forest: Any, per
     return (forest.sides[rank] & bits[f]) != 0, (~forest.sides[rank] & bits[f]) != 0
 
 
-@kernel
+@quick
 def _prune(forest: Any, first: Any, last: Any, bits: Any, gone: Any, per: Any, own: Any, stack: Any) -> None:
     """Copy what of the forest can be reached: its nodes, with the greatest leaf below each of them, and roots."""
     count = 0
@@ -256,7 +257,7 @@ def _key(f: Any, rank: Any, forest: Any, per: Any) -> Any:
     return len(forest.cut) + f * len(forest.sides) + rank
 
 
-@kernel
+@quick
 def _bound(
     first: Any, last: Any, bits: Any, cell: Any, known: Any, reached: Any, forest: Any, own: Any, per: Any, votes: Any,
     splits: Any, stack: Any,
@@ -308,7 +309,7 @@ def _bound(
     return most, here if known == _LOWEST else known, open_
 
 
-@kernel
+@quick
 def _best_split(gap: Any, open_: Any, forest: Any, per: Any, votes: Any, splits: Any) -> Any:
     """Return (feature, rank, loss on the left, loss on the right) of the split whose sides both lose the most."""
     for i in range(1, open_):  # by feature and rank: few, and nearly in order
@@ -690,7 +691,7 @@ def _children(
     return size
 
 
-@small
+@kernel
 def _bare_all(people: Any, forest: Any, own: Any, rules: Any, room: Any, out: Any) -> Any:
     """The same without counts of references, see `bare`."""
     p, g, o, r, m = people, forest, own, rules, room

@@ -57,6 +57,7 @@ FEATURE, RANK, LEFT, GONE = range(4)
 
 _numba: Any = numba  # its types know less than it does
 _INNER = {"nogil": True, "fastmath": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_BARE = {**_INNER, "_nrt": False}  # nothing is counted: every count of an array's references takes as long as a sum
 
 
 def small(function: F) -> F:
@@ -66,7 +67,12 @@ def small(function: F) -> F:
 
 def kernel(function: F) -> F:
     """Compile for kernels alone: without the wrappers for Python, which cost as much as the kernel."""
-    return cast(F, _numba.njit(**_INNER)(function))
+    return cast(F, _numba.njit(_nrt=True, **_INNER)(function))
+
+
+def quick(function: F) -> F:
+    """The same for what is called most often: it makes no array and counts no references."""
+    return cast(F, _numba.njit(**_BARE)(function))
 
 
 def _as_pointer(context: Any, address: Any) -> Any:
@@ -81,7 +87,7 @@ def _as_pointer(context: Any, address: Any) -> Any:
 _pointer: Any = intrinsic(_as_pointer)
 
 
-@small
+@kernel
 def bare(array: Any) -> Any:
     """The same numbers without a count of references: counting costs more than most kernels do. Whoever calls `seek`
     holds the arrays while it runs."""
@@ -199,7 +205,7 @@ def _cell_of(f: Any, v: Any, forest: CellForest) -> Any:
     return low - forest.places[0, f]
 
 
-@kernel
+@quick
 def _cells(y: Any, forest: Any, per: Any, cell: Any) -> None:
     """The cells of a row: -1 for a missing number."""
     for f in range(y.shape[0]):
@@ -209,7 +215,7 @@ def _cells(y: Any, forest: Any, per: Any, cell: Any) -> None:
             cell[f] = -1 if np.isnan(y[f]) else _cell_of(f, y[f], forest)
 
 
-@kernel
+@quick
 def _forest_row(forest: Any, per: Any, one: Any, mark: Any, y: Any) -> Any:
     """Margin of one row."""
     cell, leveled = mark[CELL], mark[LEVELED]
@@ -337,7 +343,7 @@ def _cut(bound: Any, forest: Any, per: Any, one: Any, mark: Any, ok: Any) -> Non
     one[SPENT] += 1
 
 
-@kernel
+@quick
 def _walk_trees(forest: Any, per: Any, one: Any, mark: Any) -> Any:
     """Fill `add` for all active features in their windows of cells; return the margin where one stands.
 
@@ -480,7 +486,7 @@ def _walk_trees(forest: Any, per: Any, one: Any, mark: Any) -> Any:
     return one[BASE] + one[UNIT] * total
 
 
-@kernel
+@quick
 def _runs(low: Any, high: Any, forest: Any) -> Any:
     """Gather what was added to the cells low to high as runs of one sum: their first cells, ended by high + 1, and
     sums; forget what was added. Returns how many."""
@@ -617,36 +623,41 @@ def _forest_profile(
 # -- nets --------------------------------------------------------------------------------------------------
 
 
+@quick
+def _function(kind: Any, v: Any) -> Any:
+    """A function of its own: inside `_code` the processor worked all of them out for every number."""
+    if kind == 1:
+        return np.log(v)
+    if kind == 2:
+        return np.log1p(v)
+    if kind == 3:
+        return np.log2(v)
+    if kind == 4:
+        return np.log10(v)
+    if kind == 5:
+        return np.sqrt(v)
+    if kind == 6:
+        return np.cbrt(v)
+    if kind == 7:
+        return np.exp(v)
+    if kind == 8:
+        return np.expm1(v)
+    if kind == 9:
+        return np.arctan(v)
+    return np.tanh(v)
+
+
 @small
 def _code(net: LayeredNet, c: Any, v: Any) -> Any:
     if np.isnan(v):
         return net.code[c, 4]
     kind = int(net.code[c, 5])
     if kind > 0:
-        if kind == 1:
-            v = np.log(v)
-        elif kind == 2:
-            v = np.log1p(v)
-        elif kind == 3:
-            v = np.log2(v)
-        elif kind == 4:
-            v = np.log10(v)
-        elif kind == 5:
-            v = np.sqrt(v)
-        elif kind == 6:
-            v = np.cbrt(v)
-        elif kind == 7:
-            v = np.exp(v)
-        elif kind == 8:
-            v = np.expm1(v)
-        elif kind == 9:
-            v = np.arctan(v)
-        else:
-            v = np.tanh(v)
+        v = _function(kind, v)
     return ((v - net.code[c, 0]) / net.code[c, 1]) * net.code[c, 2] + net.code[c, 3]
 
 
-@kernel
+@quick
 def _add_feature(net: Any, per: Any, f: Any, v: Any, sign: Any, h: Any) -> None:
     """Add what feature f at v gives to the first layer, sign times."""
     n = net.table.shape[1]
@@ -676,7 +687,7 @@ def _act(h: Any, n: Any, kind: Any) -> None:
             h[t] = (1.0 if h[t] >= 0 else e) / (1.0 + e)
 
 
-@kernel
+@quick
 def _forward(flat: Any, shift: Any, base: Any, n_out: Any, count: Any, live: Any, h: Any, g: Any) -> None:
     """g = shift + weights h; four units at a time, so that sums are read and written seldom."""
     if n_out == 1:
@@ -710,7 +721,7 @@ def _forward(flat: Any, shift: Any, base: Any, n_out: Any, count: Any, live: Any
         u += 1
 
 
-@kernel
+@quick
 def _onward(net: Any, one: Any, h: Any, g: Any) -> Any:
     """Score of a first layer before its activation; h and g are used up."""
     one[SPENT] += 1
@@ -741,7 +752,7 @@ def _onward(net: Any, one: Any, h: Any, g: Any) -> Any:
     return _score(h[0], one)
 
 
-@kernel
+@quick
 def _first_layer(net: Any, per: Any, y: Any, h: Any) -> None:
     for t in range(net.table.shape[1]):
         h[t] = net.table[0, t]
@@ -756,7 +767,7 @@ def _net_row(net: Any, per: Any, one: Any, y: Any) -> Any:
     return _onward(net, one, net.room[0], net.room[1])
 
 
-@kernel
+@quick
 def _net_at(net: Any, per: Any, one: Any, f: Any, v: Any) -> Any:
     """Score with feature f at v; `rest` holds the first layer without it."""
     for t in range(net.table.shape[1]):
@@ -765,14 +776,29 @@ def _net_at(net: Any, per: Any, one: Any, f: Any, v: Any) -> Any:
     return _onward(net, one, net.room[0], net.room[1])
 
 
-@kernel
+@quick
+def _net_values(net: Any, per: Any, one: Any, f: Any, own: Any, start: Any, count: Any) -> Any:
+    """Score of feature f at each of the first `count` values of `tried`, beside them; own: the value that it has, which
+    scores `start`. Returns how many the budget was enough for."""
+    for c in range(count):
+        v = net.tried[0, c]
+        if v == own or (np.isnan(v) and np.isnan(own)):
+            net.tried[1, c] = start
+            continue
+        if one[SPENT] >= one[LIMIT]:
+            return c
+        net.tried[1, c] = _net_at(net, per, one, f, v)
+    return count
+
+
+@quick
 def _net_profile(
     net: Any, per: Any, one: Any, mark: Any, ok: Any, y: Any, total: Any, bound: Any, grid: Any
 ) -> Any:
     """As `_forest_profile`, on a grid of values; then crossings are sectioned where that may be the cheapest."""
     d = y.shape[0]
     n = net.table.shape[1]
-    rest0 = net.rest[d]
+    rest0, tried = net.rest[d], net.tried
     _first_layer(net, per, y, rest0)
     for t in range(n):
         net.room[0, t] = rest0[t]
@@ -781,79 +807,59 @@ def _net_profile(
     for f in range(d):
         if not mark[ACTIVE, f]:
             continue
-        x = per[X, f]
+        x, weight = per[X, f], per[WEIGHT, f]
         rest = total - per[PART, f]
-        room = bound - rest
         moved = _changed(f, y[f], per)
         for t in range(n):
             net.rest[f, t] = rest0[t]
         _add_feature(net, per, f, y[f], -1.0, net.rest[f])
-        if per[KIND, f] > 0:
-            for level in range(int(per[N_LEVELS, f])):
-                v = float(level)
-                if (ok[int(per[LEVEL_AT, f]) + level] or v == x) and v != y[f]:
-                    price = rest + price_of(f, v, x, per[WEIGHT, f], per, one)
-                    if price < bound:
-                        if one[SPENT] >= one[LIMIT]:
-                            return start
-                        _consider(f, v, _net_at(net, per, one, f, v), price, start, total, per)
-            if np.isnan(x) and moved:
-                _consider(f, x, _net_at(net, per, one, f, x), rest, start, total, per)
-            continue
-        if one[SPENT] >= one[LIMIT]:
-            return start
-        at_x = start
-        if moved:
-            at_x = _net_at(net, per, one, f, x)
-            _consider(f, x, at_x, rest, start, total, per)
-        if np.isnan(x):
-            price = rest + price_of(f, per[FIRST, f], x, per[WEIGHT, f], per, one)
-            if price < bound:
+        count = 0
+        if per[KIND, f] > 0 or np.isnan(x):
+            if per[KIND, f] > 0:
+                for level in range(int(per[N_LEVELS, f])):
+                    v = float(level)
+                    if (ok[int(per[LEVEL_AT, f]) + level] or v == x) and v != y[f]:
+                        if rest + price_of(f, v, x, weight, per, one) < bound:
+                            tried[0, count] = v
+                            count += 1
+            elif rest + price_of(f, per[FIRST, f], x, weight, per, one) < bound:
                 old = np.nan
                 for i in range(2 * grid + 1):
                     v = _snap(f, per[FIRST, f] + (per[LAST, f] - per[FIRST, f]) * i / (2 * grid), per)
                     if v != old and v != y[f] and v >= per[FIRST, f] and v <= per[LAST, f]:
-                        if one[SPENT] >= one[LIMIT]:
-                            return start
-                        _consider(f, v, _net_at(net, per, one, f, v), price, start, total, per)
+                        tried[0, count] = v
+                        count += 1
                     old = v
+            if np.isnan(x) and moved:  # back to no value
+                tried[0, count] = x
+                count += 1
+            done = _net_values(net, per, one, f, y[f], start, count)
+            for i in range(done):
+                price = rest + price_of(f, tried[0, i], x, weight, per, one)
+                _consider(f, tried[0, i], tried[1, i], price, start, total, per)
+            if done < count:
+                return start
             continue
-        far = far_of(f, room, per[WEIGHT, f], per, one)
-        if far < 0.0:
-            continue
+        if one[SPENT] >= one[LIMIT]:
+            return start
+        sides = _grid(f, x, moved, bound - rest, grid, per, one, tried)
+        done = _net_values(net, per, one, f, y[f], start, sides[2])
+        at_x = start
+        if moved:
+            at_x = tried[1, 0]
+            _consider(f, x, at_x, rest, start, total, per)
+        at = 1 if moved else 0
         for side in range(2):
-            sign = 1.0 if side == 1 else -1.0
-            end = min(x + far, per[LAST, f]) if side == 1 else max(x - far, per[FIRST, f])
-            begin = x  # where legal values begin on this side
-            if side == 1 and per[FIRST, f] > x:
-                begin = per[FIRST, f]
-            elif side == 0 and per[LAST, f] < x:
-                begin = per[LAST, f]
-            if side == 1 and per[UP_FROM, f] > begin:
-                begin = per[UP_FROM, f]
-            elif side == 0 and per[DOWN_FROM, f] < begin:
-                begin = per[DOWN_FROM, f]
-            if sign * (end - begin) < 0.0 or sign * (end - x) <= per[TINY, f]:
-                continue
-            before, before_score = x, at_x
-            open_ = True
-            for i in range(0 if begin != x else 1, grid + 1):
-                share = i / grid
-                v = _snap(f, begin + (end - begin) * share * np.sqrt(share), per)
-                if sign * (v - end) > per[TINY, f]:
-                    v = _snap(f, v - sign * per[STEP, f], per)
-                if sign * (v - before) <= per[TINY, f] or sign * (v - begin) < -per[TINY, f]:
-                    continue
-                if v == y[f]:
-                    got = start
-                else:
-                    if one[SPENT] >= one[LIMIT]:
-                        return start
-                    got = _net_at(net, per, one, f, v)
-                    price = rest + price_of(f, v, x, per[WEIGHT, f], per, one)
+            end = sides[side]
+            before, before_score, open_ = x, at_x, True
+            nearest = tried[2, side]  # where legal values begin on this side
+            while at < min(end, done):
+                v, got = tried[0, at], tried[1, at]
+                if v != y[f]:
+                    price = rest + price_of(f, v, x, weight, per, one)
                     if price < bound:
                         _consider(f, v, got, price, start, total, per)
-                if got >= 0.0 and open_ and before == x and begin != x:
+                if got >= 0.0 and open_ and before == x and nearest != x:
                     open_ = False  # the nearest value there is
                 if got >= 0.0 and before_score < 0.0 and open_:
                     net.bracket[brackets, 0] = f
@@ -864,11 +870,57 @@ def _net_profile(
                     brackets += 1
                     open_ = False
                 before, before_score = v, got
+                at += 1
+        if done < sides[2]:
+            return start
     _section(net, per, one, mark, total, bound, start, brackets)
     return start
 
 
-@kernel
+@small
+def _grid(f: Any, x: Any, moved: Any, room: Any, grid: Any, per: Any, one: Any, tried: Any) -> Any:
+    """Write to `tried` what a number is tried at for a cost of `room`: x, if it moved, values below, values above.
+    Returns where those below end, where those above end, and how many they are together."""
+    count, below = 0, 0
+    if moved:
+        tried[0, 0] = x
+        count = 1
+    below = count
+    far = far_of(f, room, per[WEIGHT, f], per, one)
+    for side in range(2):
+        if side == 1:
+            below = count
+        if far < 0.0:
+            continue
+        sign = 1.0 if side == 1 else -1.0
+        end = min(x + far, per[LAST, f]) if side == 1 else max(x - far, per[FIRST, f])
+        begin = x
+        if side == 1 and per[FIRST, f] > x:
+            begin = per[FIRST, f]
+        elif side == 0 and per[LAST, f] < x:
+            begin = per[LAST, f]
+        if side == 1 and per[UP_FROM, f] > begin:
+            begin = per[UP_FROM, f]
+        elif side == 0 and per[DOWN_FROM, f] < begin:
+            begin = per[DOWN_FROM, f]
+        tried[2, side] = begin
+        if sign * (end - begin) < 0.0 or sign * (end - x) <= per[TINY, f]:
+            continue
+        before = x
+        for i in range(0 if begin != x else 1, grid + 1):
+            share = i / grid
+            v = _snap(f, begin + (end - begin) * share * np.sqrt(share), per)
+            if sign * (v - end) > per[TINY, f]:
+                v = _snap(f, v - sign * per[STEP, f], per)
+            if sign * (v - before) <= per[TINY, f] or sign * (v - begin) < -per[TINY, f]:
+                continue
+            tried[0, count] = v
+            count += 1
+            before = v
+    return below, count, count
+
+
+@quick
 def _section(
     net: Any, per: Any, one: Any, mark: Any, total: Any, bound: Any, start: Any, brackets: Any
 ) -> None:
@@ -1562,7 +1614,7 @@ def seek_in_net(
         begin, end, None,
         LayeredNet(
             bare(g.places), bare(g.code), bare(g.first), bare(g.table), bare(g.flat), bare(g.shift),
-            bare(g.shapes), bare(g.room), bare(g.rest), bare(g.bracket), bare(g.live),
+            bare(g.shapes), bare(g.room), bare(g.rest), bare(g.bracket), bare(g.live), bare(g.tried),
         ),
         land, Hints(bare(h.all), bare(h.few)), effort,
         Room(bare(r.per), bare(r.mark), bare(r.one), bare(r.pool), bare(r.ok)),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 _UFUNCS = ("", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "exp", "expm1", "arctan", "tanh")
+_MOST_GRID = 32  # values a side that a profile tries
 _MOST_LEVELS = 62  # a bit each, and one for a missing value
 
 
@@ -246,7 +247,8 @@ def layered_net(form: DenseForm, schema: Schema, mix: np.ndarray) -> tuple[Layer
     used[source[(weight != 0).any(axis=1)]] = True
     rows[0][0] = bias
     code = [
-        (c.centre, c.divisor, c.factor, c.shift, c.missing, float(_UFUNCS.index(c.ufunc))) for c in columns
+        (c.centre, c.divisor, c.factor, c.shift, c.missing, float(_UFUNCS.index(c.ufunc)))
+        for c in columns
     ]
     shapes = [[w.shape[1] for w in weights], [kernels.ACTIVATIONS[a] for a in form.activations]]
     return (
@@ -262,6 +264,7 @@ def layered_net(form: DenseForm, schema: Schema, mix: np.ndarray) -> tuple[Layer
             np.zeros((d + 1, width)),
             np.zeros((2 * d, 5)),
             np.zeros(max(shapes[0]), np.int64),
+            np.zeros((3, max(int(schema.n_levels.max(initial=0)), 2 * _MOST_GRID) + 4)),
         ),
         used,
     )

@@ -77,7 +77,7 @@ class LayeredNet(NamedTuple):
     value if missing, function), first (columns, h) its weights into the first layer. table (rows, h): first the biases,
     then what each level adds to the first layer, from places[1, j] on (-1 for none), the last row for a missing value.
     flat, shift: weights and biases of the further layers; shapes (2, layers): units and activations. room (2, widest),
-    rest (d + 1, h), bracket (2 d, 5), live: room.
+    rest (d + 1, h), bracket (2 d, 5), live, tried (3, values): room.
     """
 
     places: Ints
@@ -91,6 +91,7 @@ class LayeredNet(NamedTuple):
     rest: Floats
     bracket: Floats
     live: Ints
+    tried: Floats
 
 
 class Hints(NamedTuple):

@@ -190,7 +190,7 @@ class Seeker:
             return own._replace(**{name: getattr(own, name).copy() for name in room_of}), room
         assert self.net is not None
         net = self.net
-        of_net = ("room", "rest", "bracket", "live")
+        of_net = ("room", "rest", "bracket", "live", "tried")
         return net._replace(**{name: getattr(net, name).copy() for name in of_net}), room
 
 
