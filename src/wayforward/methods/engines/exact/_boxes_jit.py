@@ -315,7 +315,7 @@ def _best_split(gap: Any, open_: Any, forest: Any, per: Any, votes: Any, splits:
     for i in range(1, open_):  # by feature and rank: few, and nearly in order
         f, rank, at = splits[i, 0], splits[i, 1], i
         while at > 0 and (splits[at - 1, 0] > f or (splits[at - 1, 0] == f and splits[at - 1, 1] > rank)):
-            splits[at] = splits[at - 1]
+            splits[at, 0], splits[at, 1] = splits[at - 1, 0], splits[at - 1, 1]
             at -= 1
         splits[at, 0], splits[at, 1] = f, rank
     best, choice, begin = -1.0, 0, 0

@@ -241,7 +241,7 @@ def _forest_row(forest: Any, per: Any, one: Any, mark: Any, y: Any) -> Any:
     return one[BASE] + one[UNIT] * total
 
 
-@kernel
+@quick
 def _window(f: Any, room: Any, forest: Any, per: Any, one: Any, mark: Any, ok: Any) -> None:
     """Write the cells, or levels, that a cost of `room` can bring feature f to, and the one it has; a missing number
     has no cell: an empty window where no value is to be had."""
@@ -272,7 +272,7 @@ def _window(f: Any, room: Any, forest: Any, per: Any, one: Any, mark: Any, ok: A
         mark[TO_CELL, f] = max(here, _cell_of(f, b, forest))
 
 
-@kernel
+@quick
 def _cut(bound: Any, forest: Any, per: Any, one: Any, mark: Any, ok: Any) -> None:
     """Write what of the forest can be reached for a cost below `bound`; single leaves become one sum."""
     forest.few[0] = -1
@@ -519,7 +519,7 @@ def _runs(low: Any, high: Any, forest: Any) -> Any:
     return count
 
 
-@kernel
+@quick
 def _forest_profile(
     forest: Any, per: Any, one: Any, mark: Any, ok: Any, y: Any, total: Any, bound: Any
 ) -> Any:
@@ -760,7 +760,7 @@ def _first_layer(net: Any, per: Any, y: Any, h: Any) -> None:
         _add_feature(net, per, f, y[f], 1.0, h)
 
 
-@kernel
+@quick
 def _net_row(net: Any, per: Any, one: Any, y: Any) -> Any:
     """Score of one row."""
     _first_layer(net, per, y, net.room[0])
@@ -974,7 +974,7 @@ def _section(
 # -- the search --------------------------------------------------------------------------------------------
 
 
-@kernel
+@quick
 def _profile(
     forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, y: Any, bound: Any, only: Any, grid: Any
 ) -> Any:
@@ -1005,7 +1005,7 @@ def _profile(
     return start, total, float(changes)
 
 
-@kernel
+@quick
 def _row(forest: Any, net: Any, per: Any, one: Any, mark: Any, y: Any) -> Any:
     """Score of one row."""
     got = 0.0
@@ -1024,7 +1024,7 @@ def _total(y: Any, weight: Any, per: Any, one: Any) -> Any:
     return total
 
 
-@kernel
+@quick
 def _least_of(values: Any, there: Any) -> Any:
     """Position of the least finite value, -1 where there is none."""
     best = -1
@@ -1034,7 +1034,7 @@ def _least_of(values: Any, there: Any) -> Any:
     return best
 
 
-@kernel
+@quick
 def _most_rate(per: Any, mark: Any) -> Any:
     best = -1
     for f in range(per[RATE].shape[0]):
@@ -1043,7 +1043,7 @@ def _most_rate(per: Any, mark: Any) -> Any:
     return best
 
 
-@kernel
+@quick
 def _offer(y: Any, total: Any, per: Any, one: Any, pool: Any) -> Any:
     """Remember a settled option; return True where it is the new incumbent."""
     d = y.shape[0]
@@ -1078,7 +1078,7 @@ def _offer(y: Any, total: Any, per: Any, one: Any, pool: Any) -> Any:
     return False
 
 
-@kernel
+@quick
 def _settle(forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, y: Any, total: Any) -> Any:
     """Undo and shrink changes while the decision holds, the greatest saving first; return what y then costs."""
     d = y.shape[0]
@@ -1099,7 +1099,7 @@ def _settle(forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, y: An
     return total
 
 
-@kernel
+@quick
 def _walk(
     forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, pool: Any, y: Any, reach: Any, first: Any
 ) -> Any:
@@ -1131,7 +1131,7 @@ def _walk(
     return False
 
 
-@kernel
+@quick
 def _project(ref: Any, limit: Any, y: Any, per: Any, one: Any, mark: Any, ok: Any) -> Any:
     """Move the person onto a reference where they may; return the cost, inf where it is not below limit."""
     d = y.shape[0]
@@ -1163,7 +1163,7 @@ def _project(ref: Any, limit: Any, y: Any, per: Any, one: Any, mark: Any, ok: An
     return total if changes > 0 else _INF
 
 
-@kernel
+@quick
 def _from_near(forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, pool: Any, hints: Any) -> None:
     """Start from the nearest accepted reference."""
     limit = 3.0 * one[COST]
@@ -1198,7 +1198,7 @@ def _from_all(forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, poo
             return
 
 
-@kernel
+@quick
 def _lead(forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, pool: Any) -> None:
     """Let the features with most score per cost lead once, with that move and with the one with most score."""
     d = per[X].shape[0]
@@ -1252,7 +1252,7 @@ def _to_try(lead: Any, way: Any, per: Any, ok: Any) -> Any:
     return to
 
 
-@kernel
+@quick
 def _exchange(forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, pool: Any) -> None:
     """Give each change of the incumbent another value, and let up to two other moves make up for it, or save."""
     d = per.shape[1]
