@@ -46,8 +46,8 @@ from wayforward.methods.engines.seeker._jit import (
     far_of,
     kernel,
     lattice_inside,
-    quick,
     price_of,
+    quick,
     small,
 )  # fmt: skip
 from wayforward.methods.engines.seeker.records import CellForest

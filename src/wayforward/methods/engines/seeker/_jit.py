@@ -57,7 +57,10 @@ FEATURE, RANK, LEFT, GONE = range(4)
 
 _numba: Any = numba  # its types know less than it does
 _INNER = {"nogil": True, "fastmath": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_BARE = {**_INNER, "_nrt": False}  # nothing is counted: every count of an array's references takes as long as a sum
+_BARE = {
+    **_INNER,
+    "_nrt": False,
+}  # nothing is counted: every count of an array's references takes as long as a sum
 
 
 def small(function: F) -> F:

@@ -247,8 +247,7 @@ def layered_net(form: DenseForm, schema: Schema, mix: np.ndarray) -> tuple[Layer
     used[source[(weight != 0).any(axis=1)]] = True
     rows[0][0] = bias
     code = [
-        (c.centre, c.divisor, c.factor, c.shift, c.missing, float(_UFUNCS.index(c.ufunc)))
-        for c in columns
+        (c.centre, c.divisor, c.factor, c.shift, c.missing, float(_UFUNCS.index(c.ufunc))) for c in columns
     ]
     shapes = [[w.shape[1] for w in weights], [kernels.ACTIVATIONS[a] for a in form.activations]]
     return (
