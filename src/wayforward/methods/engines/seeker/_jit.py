@@ -821,10 +821,10 @@ def _net_profile(
             if per[KIND, f] > 0:
                 for level in range(int(per[N_LEVELS, f])):
                     v = float(level)
-                    if (ok[int(per[LEVEL_AT, f]) + level] or v == x) and v != y[f]:
-                        if rest + price_of(f, v, x, weight, per, one) < bound:
-                            tried[0, count] = v
-                            count += 1
+                    mine = (ok[int(per[LEVEL_AT, f]) + level] or v == x) and v != y[f]
+                    if mine and rest + price_of(f, v, x, weight, per, one) < bound:
+                        tried[0, count] = v
+                        count += 1
             elif rest + price_of(f, per[FIRST, f], x, weight, per, one) < bound:
                 old = np.nan
                 for i in range(2 * grid + 1):
