@@ -155,10 +155,10 @@ class PlanRounder:
         """What else is enough for a yes, within the wishes, than the plan's own numbers; how it bears small slips."""
         own = preferences_of(self.schema, wishes)
         one = replace(self._alone(plan), preferences=own, problem=self.problem)
-        told = [region_text(one, 0), margin_text(one, 0)]
-        if told[1] and self.problem.model.has_fast_path and one.margin[0, 0] >= USUAL_SHARE - 1e-9:
-            told.append(room_text(replace(one, meta={"room": {"most": USUAL_ROOM, "moved": 1}})))
-        return [*filter(None, told)]
+        sentences = [region_text(one, 0), margin_text(one, 0)]
+        if sentences[1] and self.problem.model.has_fast_path and one.margin[0, 0] >= USUAL_SHARE - 1e-9:
+            sentences.append(room_text(replace(one, meta={"room": {"most": USUAL_ROOM, "moved": 1}})))
+        return [*filter(None, sentences)]
 
     def _alone(self, plan: ShownPlan) -> Recourse:
         """An answer that holds one plan, as it was judged."""
