@@ -6,11 +6,11 @@ import threading
 
 import pytest
 
-from wayforward.serve.turns import Turn
+from wayforward.serve.turns import ThreadTurn
 
 
 def test_short_acts_go_before_long_ones_that_came_first():
-    turn, done = Turn(), []
+    turn, done = ThreadTurn(), []
 
     def act(name):
         if name.startswith("long"):
@@ -34,7 +34,7 @@ def test_short_acts_go_before_long_ones_that_came_first():
 
 
 def test_a_turn_ends_where_somebody_fails():
-    turn = Turn()
+    turn = ThreadTurn()
     for held in (lambda: turn, turn.patiently):
         with pytest.raises(KeyError), held():
             raise KeyError

@@ -19,7 +19,7 @@ from wayforward.deadline import OutOfTime, Pace, in_time, look
 from wayforward.errors import DeviceError, ModelError, UnsupportedModel
 from wayforward.model import kernels
 from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Network
-from wayforward.model.memory import Memory
+from wayforward.model.memory import RowMemory
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Mask, Who
 
@@ -223,7 +223,7 @@ class Model(ABC):
     tolerance: float = 1e-9
     wrapped: Any = None
     askings: int = 1
-    _memory: Memory | None = None
+    _memory: RowMemory | None = None
 
     def __init__(self) -> None:
         self.counter = Counter()
@@ -294,7 +294,7 @@ class Model(ABC):
 
     def remember(self) -> None:
         """Let `native` look up what it was asked before, uncounted; a model that is random is asked every time."""
-        self._memory = Memory() if self.askings == 1 else None
+        self._memory = RowMemory() if self.askings == 1 else None
 
     def specialise(self, x: Floats, free: Mask) -> Scorer:
         """x (n, d) people, free (n, d) features that may move -> a Scorer for rows of these people."""

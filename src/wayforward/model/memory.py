@@ -17,7 +17,7 @@ Native = Callable[[Floats], tuple[Floats, Ints]]
 
 
 @dataclass
-class Memory:
+class RowMemory:
     """The last answers of a model that answers each row alike every time. most: how many; few: rows of a question that
     is looked up, larger ones are asked as they are. Rows are not held, only hashes of them under a key that is drawn.
     """

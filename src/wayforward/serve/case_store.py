@@ -283,7 +283,7 @@ class CaseStore:
     def _changing(
         self, id: str, revision: int | None, act: str = "", long: bool = False
     ) -> Iterator[Applicant]:
-        """Open a case, let it be changed, store it. long: see `Turn.patiently`.
+        """Open a case, let it be changed, store it. long: see `ThreadTurn.patiently`.
 
         Raises: CaseChanged; CaseError where the budget is spent.
         """

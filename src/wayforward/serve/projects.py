@@ -27,7 +27,7 @@ from wayforward.language import gettext
 from wayforward.plain_files import make_folder
 from wayforward.serve.events import record
 from wayforward.serve.storage.tables import ModelVersion, User, now
-from wayforward.serve.turns import Turn
+from wayforward.serve.turns import ThreadTurn
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
@@ -93,7 +93,7 @@ class Project:
     title: str
     problem: Problem
     yes: str = ""
-    turn: Turn = field(default_factory=Turn, repr=False)
+    turn: ThreadTurn = field(default_factory=ThreadTurn, repr=False)
 
     @property
     def schema(self) -> Schema:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Turn:
+class ThreadTurn:
     """A lock that a thread which has it may take again. ``with turn:`` is for short acts, which go before all that wait
     in ``with turn.patiently():``; otherwise who came first goes first.
     """
