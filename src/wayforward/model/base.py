@@ -277,13 +277,13 @@ class Model(ABC):
         if len(x) == 0:
             return np.empty((0, self.width)), np.empty(0, np.int64)
         if self._memory is None:
-            return self._asked(x)
+            return self._ask_native(x)
         try:
-            return self._memory.answer(x, self._asked)
+            return self._memory.answer(x, self._ask_native)
         except OutOfTime:
             raise OutOfTime from None  # what it has are answers to other rows than the first of these
 
-    def _asked(self, x: Floats) -> tuple[Floats, Ints]:
+    def _ask_native(self, x: Floats) -> tuple[Floats, Ints]:
         def ask(part: Floats) -> tuple[Floats, Ints]:
             self.counter.add_native(*self._handed(len(part), native=True))
             out, label = self._native(part)

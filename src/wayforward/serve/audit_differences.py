@@ -29,10 +29,10 @@ def refuse_few_between(folder: Path, model_id: str, x: np.ndarray, numbers: Mapp
     mark = hashlib.sha256(model_id.encode() + str(rows.shape).encode() + rows.tobytes()).hexdigest()
     mine = dict(_refused(numbers))
     for other in sorted(folder.parent.glob(f"*/{_MARK}")):
-        told = other.with_name("audit.json")
-        if other.parent == folder or other.read_text() != mark or not told.is_file():
+        report = other.with_name("audit.json")
+        if other.parent == folder or other.read_text() != mark or not report.is_file():
             continue
-        before = dict(_refused(json.loads(told.read_text(encoding="utf-8"))))
+        before = dict(_refused(json.loads(report.read_text(encoding="utf-8"))))
         if any(0 < abs(mine[name] - before[name]) < FEWEST for name in mine.keys() & before.keys()):
             raise WayforwardError(
                 gettext(
@@ -50,6 +50,6 @@ def _refused(numbers: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], int]
     yield (EVERYBODY, EVERYBODY), int(numbers["refused"])
     for attribute in numbers["attributes"]:
         for group in attribute["groups"]:
-            told = group["figures"].get("refused")
-            if told is not None and told["value"] is not None:
-                yield (attribute["name"], group["group"]), round(told["value"] * told["n"])
+            share = group["figures"].get("refused")
+            if share is not None and share["value"] is not None:
+                yield (attribute["name"], group["group"]), round(share["value"] * share["n"])

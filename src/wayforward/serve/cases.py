@@ -88,10 +88,10 @@ class Cases(CaseStore):
             if ends and one.project.problem.reached(one.x)[0][0]:
                 raise CaseError(gettext("The answer is a yes already. There is nothing to change."))
             given = {name: value for name, value in limits.items() if value not in (None, "", {})}
-            said = {"limits": given, "changes": changes} | ({} if within is None else {"within": within})
+            reply = {"limits": given, "changes": changes} | ({} if within is None else {"within": within})
             if not ends:
-                dialogue.answer(said)
-            one.state["limits"] = said
+                dialogue.answer(reply)
+            one.state["limits"] = reply
             one.dialogue = dialogue
         return one
 
@@ -198,14 +198,14 @@ class Cases(CaseStore):
         """Return the plans under the person's limits, in words."""
         place = (one.case.id, one.wishes, language(), date.today())
         with self._lock:
-            told = self._texts.get(place)
-        if told is None:
+            shown = self._texts.get(place)
+        if shown is None:
             found = self.options(one)
             with one.project.turn.patiently():
-                told = texts(found, set())
-            self._hold(self._texts, place, told)
+                shown = texts(found, set())
+            self._hold(self._texts, place, shown)
         marked = {tuple(entry["action"]) for entry in one.state["kept"]}
-        return [replace(plan, is_kept=plan.action in marked) for plan in told]
+        return [replace(plan, is_kept=plan.action in marked) for plan in shown]
 
     def end(self, one: Applicant) -> Ending | None:
         """Return how the dialogue ended, beside the plans that its page shows; None before that, and without one."""
