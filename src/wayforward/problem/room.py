@@ -125,9 +125,9 @@ def _moved(
         left = left[there]
         moved, still = _put(judge, moved, who[left], slot[left], best[there], dearest[left])
         left = left[still]
-    kept = ~_needless(recourse.problem, moved, who[good], slot[good])
-    back = good[~kept]
-    return _put_back(moved, recourse, who[back], slot[back]), good[kept]
+    minimal = ~_needless(recourse.problem, moved, who[good], slot[good])
+    back = good[~minimal]
+    return _put_back(moved, recourse, who[back], slot[back]), good[minimal]
 
 
 def _put(

@@ -67,9 +67,11 @@ def _read_otherwise(c: Conversation, reply: Any, question: Question, codes: Sequ
     others = in_other_languages(lambda: worded(c, c.on_table, question.id)[0])
     short = without_trimmings(clean(reply)) if isinstance(reply, str) else None
     tries = [(reply, other) for other in others]
-    for one, asked in tries if short is None else [*tries, (short, question), *((short, o) for o in others)]:
+    for one, on_screen in (
+        tries if short is None else [*tries, (short, question), *((short, o) for o in others)]
+    ):
         try:
-            return _read(c, one, asked, codes)
+            return _read(c, one, on_screen, codes)
         except ReplyError:
             continue
     return None
