@@ -176,11 +176,11 @@ def _native(estimator: Any, table: Table, name: str) -> Adapted:
         """What the first steps make of the rows; the rows themselves where all steps are asked as one."""
         return x if front is None else _ask(lambda rows: front.transform(table(rows)), x, name, False, hint)
 
-    def asked(ask: Callable[[Any], Any], made: Any) -> Any:
+    def answers_of(ask: Callable[[Any], Any], made: Any) -> Any:
         return _ask(ask if front is not None else lambda rows: ask(table(rows)), made, name, fixed, hint)
 
     def predicted(x: Floats) -> Any:
-        return asked(head.predict, prepared(x))
+        return answers_of(head.predict, prepared(x))
 
     known = getattr(estimator, "classes_", None)
     if not ((known is not None and len(known)) or _is_classifier(estimator)):
@@ -203,11 +203,11 @@ def _native(estimator: Any, table: Table, name: str) -> Adapted:
     decision, asked_once = decision_of(estimator), shows_its_label(estimator)
 
     def labels(made: Any) -> Ints:
-        return label_indices(asked(head.predict, made), classes, name)
+        return label_indices(answers_of(head.predict, made), classes, name)
 
     def predict(x: Floats) -> tuple[Outputs, Ints]:
         made = prepared(x)
-        out = np.asarray(asked(score, made), dtype=np.float64)
+        out = np.asarray(answers_of(score, made), dtype=np.float64)
         if out.ndim != 2 or out.shape[1] != len(classes):
             return out, np.zeros(len(x), np.int64)  # the shape check names the trouble
         if decision is None:
