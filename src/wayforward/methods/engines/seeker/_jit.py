@@ -628,7 +628,7 @@ def _forest_profile(
 
 @quick
 def _function(kind: Any, v: Any) -> Any:
-    """A function of its own: inside `_code` the processor worked all of them out for every number."""
+    """One of the functions of columns, by its number in `Encoder`."""
     if kind == 1:
         return np.log(v)
     if kind == 2:
