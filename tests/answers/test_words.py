@@ -54,7 +54,7 @@ def test_a_decimal_number_is_shown_exactly(count, decimals):
         (SAVINGS, 1200, 2050, "raise your savings from 1,200 to 2,050 EUR"),
         (SAVINGS, 2050, 1200, "lower your savings from 2,050 to 1,200 EUR"),
         (HOME, 0, 1, "change your housing from rent to own"),
-        (HOME, 0, 2, "change your housing from rent to \u201cwith parents\u201d"),
+        (HOME, 0, 2, "change your housing from \u201crent\u201d to \u201cwith parents\u201d"),
         (SCHOOL, 0, 1, "change your education from school to bachelor (one step up)"),
         (SCHOOL, 2, 0, "change your education from master to school (2 steps down)"),
         (YEARS, 0, 1, "raise your job years from 0 to 1 year"),

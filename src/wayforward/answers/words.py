@@ -107,7 +107,7 @@ def level_words(feature: Feature, value: float) -> str:
 def quoted(text: str, beside: str = "") -> str:
     """A level inside a sentence: quoted where it, or the one that stands beside it, has several words, so that its ends
     are plain to see."""
-    several = any(" " in one.strip() for one in (text, beside))
+    several = any(" " in one.strip() for one in (text, beside)) and text != gettext("(empty)")
     return gettext("\u201c{text}\u201d", text=text) if several else text
 
 
