@@ -9,6 +9,7 @@ import io
 import json
 import re
 import struct
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -349,6 +350,46 @@ def test_layers_are_as_large_as_their_weights(tmp_path):
             save_file(tensors, tmp_path / "net.safetensors", metadata={"wayforward": plan})
             with pytest.raises(FileFormatError, match="'net.safetensors'"):
                 load(tmp_path / "net.safetensors", SCHEMA)
+
+
+# -- wishes, of which a file holds only those that are there ----------------------------------------------------
+
+PEOPLE = {
+    "people without end": {"n": 10**9},
+    "more people than a number holds": {"n": 10**30},
+    "people by a fraction": {"n": 2.5},
+    "many, and a wish of each feature": {
+        "n": 10**8,
+        "features": {name: {"frozen": [0], "low": [[1], [0.5]]} for name in "abc"},
+    },
+    "somebody before the first": {"features": {"a": {"frozen": [-1]}}},
+    "somebody before the first, as a limit": {"features": {"a": {"high": [[-1], [1.0]]}}},
+    "somebody before the first, in a hurry": {"months": [[-2], [3.0]]},
+    "people by yes and no": {"features": {"a": {"frozen": [True, False]}}},
+}
+
+
+@pytest.mark.parametrize("what", PEOPLE)
+def test_a_tampered_file_of_wishes(what, tmp_path):
+    """A hundred bytes asked for gigabytes, or changed what somebody else wishes."""
+    stored = {"format": "wayforward/preferences", "version": 1, "n": 2, "features": {}} | PEOPLE[what]
+    (tmp_path / "wishes.json").write_text(json.dumps(stored))
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileFormatError, match="stored preferences"):
+            wf.Preferences.load(tmp_path / "wishes.json", SCHEMA)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_wishes_of_many_people_who_wish_little_are_read():
+    """By those who know how many there are; and wishes of other people are refused before memory is taken."""
+    few = wf.Preferences.none(SCHEMA, 6_000_000 // SCHEMA.d).freeze("a", who=[5]).to_dict()
+    assert wf.Preferences.from_dict(SCHEMA, few).frozen.sum() == 1
+    few["n"] = 10**9
+    with pytest.raises(wf.errors.PreferencesError, match="those of 1000000000 people, and 3 are asked about"):
+        wf.Preferences.from_dict(SCHEMA, few, people=3)
 
 
 # -- ONNX, whose runtime looks itself --------------------------------------------------------------------------

@@ -687,7 +687,7 @@ class Recourse:
             schema=schema,
             outcome=outcome,
             method=str(header["method"]),
-            preferences=_preferences(header.get("preferences"), schema),
+            preferences=_preferences(header.get("preferences"), schema, n),
             meta=header["meta"],
             unchecked=bool(header.get("unchecked", False)),
             **{
@@ -934,9 +934,9 @@ def _texts(texts: Any) -> np.ndarray:
     return out
 
 
-def _preferences(data: Any, schema: Schema) -> Preferences | None:
+def _preferences(data: Any, schema: Schema, n: int) -> Preferences | None:
     if data is None:
         return None
     from wayforward.preferences import Preferences
 
-    return Preferences.from_dict(schema, data)
+    return Preferences.from_dict(schema, data, n)

@@ -31,6 +31,8 @@ from wayforward.preferences.reading import (
     read_answers,
     read_orders,
     split_levels,
+    stored_people,
+    stored_rows,
     table_rows,
 )
 from wayforward.preferences.scores import Profile, check_scores, score_weights
@@ -538,11 +540,11 @@ class Preferences:
         return stored
 
     @classmethod
-    def from_dict(cls, schema: Schema, stored: Mapping[str, Any]) -> Preferences:
-        """The reverse of `to_dict`; features are found by name.
+    def from_dict(cls, schema: Schema, stored: Mapping[str, Any], people: int | None = None) -> Preferences:
+        """The reverse of `to_dict`; features are found by name. people: of how many the wishes must be.
 
-        Raises: FileFormatError if it is not such a dictionary; PreferencesError if it does not fit the
-        schema.
+        Raises: FileFormatError if it is not such a dictionary, or names far more people than it has wishes for;
+        PreferencesError if it does not fit the schema or the people.
         """
         if not isinstance(stored, Mapping) or stored.get("format") != _FORMAT:
             raise FileFormatError(
@@ -554,31 +556,33 @@ class Preferences:
                 "Update wayforward."
             )
         try:
-            blank = cls.none(schema, int(stored["n"]))
+            n = stored_people(schema, stored, people)
+            blank = cls.none(schema, n)
             frozen = blank.frozen.copy()
             grids = {name: getattr(blank, name).copy() for name in ("low", "high", "weight")}
             score = np.full((blank.n, schema.d), np.nan)
             levels: dict[int, Mask] = {}
             for name, entry in stored["features"].items():
                 j = blank._at(name)
-                frozen[entry.get("frozen", []), j] = True
+                frozen[stored_rows(entry.get("frozen", []), n), j] = True
                 for key, grid in (*grids.items(), ("score", score)):
                     if key in entry:
                         rows, values = entry[key]
-                        grid[rows, j] = values
+                        grid[stored_rows(rows, n), j] = values
                 if "levels" in entry:
                     levels[j] = np.ones((blank.n, schema.features[j].n_levels), dtype=np.bool_)
-                    for row, chosen in zip(*entry["levels"], strict=True):
+                    rows, chosen_levels = entry["levels"]
+                    for row, chosen in zip(stored_rows(rows, n), chosen_levels, strict=True):
                         levels[j][row] = False
                         levels[j][row, [blank._level(j, level) for level in chosen]] = True
             most = blank.most.copy()
             if "max_changes" in stored:
                 rows, values = stored["max_changes"]
-                most[rows] = values
+                most[stored_rows(rows, n)] = values
             time = blank.time.copy()
             if "months" in stored:
                 rows, values = stored["months"]
-                time[rows] = values
+                time[stored_rows(rows, n)] = values
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise FileFormatError(
                 f"The stored preferences are broken ({type(error).__name__}: {error}). Save them again "
@@ -600,15 +604,15 @@ class Preferences:
         write_text(path, json.dumps(self.to_dict(), allow_nan=False) + "\n")
 
     @classmethod
-    def load(cls, path: str | Path, schema: Schema) -> Preferences:
-        """Read what `save` wrote. Raises: FileFormatError, PreferencesError."""
+    def load(cls, path: str | Path, schema: Schema, people: int | None = None) -> Preferences:
+        """Read what `save` wrote. people: as of `from_dict`. Raises: FileFormatError, PreferencesError."""
         try:
             stored = read_json(path)
         except (OSError, ValueError) as error:
             raise FileFormatError(
                 f"'{path}' cannot be read as preferences ({error}). Give a file from save()."
             ) from error
-        return cls.from_dict(schema, stored)
+        return cls.from_dict(schema, stored, people)
 
     @classmethod
     def from_table(

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import FileFormatError, PreferencesError, did_you_mean, suggest
+from wayforward.errors import FileFormatError, PreferencesError, did_you_mean, shown, suggest
 from wayforward.shapes import Floats, Mask
 
 if TYPE_CHECKING:
     from wayforward.schema import Schema
 
+_BLANK, _BLANK_EACH = 1 << 24, 64  # cells (people times columns) of a file: without a wish, and more for each wish
 _YES, _NO = ("yes", "y", "true", "1", "can"), ("no", "n", "false", "0", "cannot")
 
 
@@ -273,3 +274,41 @@ def _truth(value: Any, name: str, where: str) -> bool:
 def split_levels(value: Any) -> list[Any]:
     """Return the levels of a cell, which has | between them."""
     return [part.strip() for part in value.split("|")] if isinstance(value, str) else [value]
+
+
+def stored_people(schema: Schema, stored: Mapping[str, Any], people: int | None) -> int:
+    """Return of how many people a file's wishes are. A file holds wishes only, so that one number in it would ask for
+    any amount of memory: without `people`, the number that is asked about, it needs wishes enough for so many.
+
+    Raises: PreferencesError for another number of people; FileFormatError; ValueError and the like if it is broken.
+    """
+    n = stored["n"]
+    if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+        raise ValueError(f"n={shown(n)} is no number of people")
+    if people is not None:
+        if n != people:
+            raise PreferencesError(
+                f"The stored preferences are those of {n} people, and {people} are asked about. Give the wishes of the "
+                "same people."
+            )
+        return n
+    wishes, width = 0, schema.d
+    for name, entry in stored["features"].items():
+        columns = [rows if key == "frozen" else rows[0] for key, rows in entry.items()]
+        wishes += sum(map(len, columns))
+        if "levels" in entry and name in schema.names:
+            width += schema[name].n_levels
+    wishes += sum(len(stored[key][0]) for key in ("max_changes", "months") if key in stored)
+    if n * width > _BLANK + _BLANK_EACH * wishes:
+        raise FileFormatError(
+            f"The stored preferences are said to be those of {n} people, and hold {wishes} wishes. If there are so many "
+            "people, load them with people=their number; else save them again with save()."
+        )
+    return n
+
+
+def stored_rows(rows: Any, n: int) -> list[int]:
+    """Return the people of a file's column. Raises: ValueError for what is no person's number among n."""
+    if not isinstance(rows, list) or not all(type(row) is int and 0 <= row < n for row in rows):
+        raise ValueError(f"a row is not that of one of {n} people")
+    return rows
