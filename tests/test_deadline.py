@@ -166,7 +166,15 @@ def test_compiled_searches_take_few_people_at_a_time() -> None:
     np.testing.assert_array_equal(got.action[there], plain.action[there])
 
 
-@pytest.mark.parametrize("given", [0, -1.0, float("nan"), float("inf"), "60", True, (1, 2)])
+def test_who_asks_for_less_time_than_preparing_took_is_answered(slow: Slow) -> None:
+    """Preparing asks about 400 people at once, 4.5 seconds; a few take 0.6, as `wrap` saw when it asked about some."""
+    it, fitted = opaque(0.5, 0.01)
+    slow.time = 0.0
+    got = fitted.recommend(it.x, 1, deadline=3.0)
+    assert got.readable.all() and got.accepted.any() and slow.time <= 1.5 * 3.0
+
+
+@pytest.mark.parametrize("given", [0, -1.0, float("nan"), float("inf"), "60", True, (1, 2), 10**400])
 def test_what_is_no_time_is_refused(given: Any) -> None:
     it = case("linear", "independent", 0, 12)
     with pytest.raises(MethodError, match="deadline"):

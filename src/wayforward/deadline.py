@@ -7,6 +7,7 @@ are cut into blocks of rows that fit into the time that is left, by what calls o
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -73,7 +74,7 @@ class Deadline:
                 raise MethodError(
                     f"deadline: {name}={shown(value)} is no number of seconds. Give one, such as 60."
                 )
-            if not (math.isfinite(value) and value > 0):
+            if not 0 < value <= sys.float_info.max:
                 raise MethodError(
                     f"deadline: {name}={shown(value)} leaves no time. Give more than 0 seconds, or leave it out."
                 )

@@ -67,6 +67,26 @@ def test_a_crowd_without_a_grid_moves_options_on_to_common_values(mixed: Case) -
     assert (got.cost[both, 0] >= plain.cost[both, 0] - 1e-9).all()
 
 
+@pytest.mark.parametrize(("crowd", "together"), [(25, False), (3, True)])
+def test_what_lies_on_the_way_is_held_by_a_crowd_too(crowd: int, together: bool) -> None:
+    """Walks of `face` lead by people of the table; only those rows are told whose values a crowd holds."""
+    it = case("linear", "independent", 1, 60)
+    problem = it.problem.with_(disclosure=Disclosure(crowd=crowd, grid=0.1, together=together))
+    asked = it.x
+    got = wf.recommend(problem, asked, method="face", k=2)
+    assert got.path is not None
+    reference, on_the_way = problem.schema.round(it.problem.require_reference()), 0
+    for i, o in zip(*np.nonzero(got.found), strict=True):
+        rows = got.path[i, o][~np.isnan(got.path[i, o]).all(1)]
+        np.testing.assert_array_equal(rows[-1], got.after[i, o])
+        for row in rows:
+            set_ = problem.schema.differs(row[None], asked[[i]])[0]
+            same = np.abs(reference - row)[:, set_] <= 1e-9
+            assert (same.all(1).sum() if together else same.sum(0).min()) >= crowd
+        on_the_way += len(rows) - 1
+    assert on_the_way or together
+
+
 def test_all_values_at_once(mixed: Case) -> None:
     """A crowd that holds each value need not hold them all."""
     problem = mixed.problem.with_(disclosure=Disclosure(crowd=3, together=True, grid=0.2))

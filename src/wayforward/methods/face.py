@@ -312,6 +312,8 @@ class Face(Method):
         if searches and who.size:
             people = self.problem_.population(x, wishes)
             points = searches[0].points(people, who, got.action[who, slot], got.after[who, slot])
+            if (disclosure := self.problem_.disclosure) is not None:
+                points = disclosure.told_on_the_way(self.problem_, people.x[who], points)
             path = np.full((*got.action.shape[:2], points.shape[1], got.d), np.nan)
             path[who, slot] = points
         return replace(got, path=path)

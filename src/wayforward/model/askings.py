@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from wayforward.deadline import Pace, now
 from wayforward.errors import ModelError
 from wayforward.model.adapted import Adapted, one_hot
 from wayforward.model.base import LARGEST, Access, Checked
@@ -18,13 +19,16 @@ _ROWS = 12  # that a model is asked about twice; the first of them also alone
 _APART = 1e-4  # outputs that differ by more are not the same; below it is what arithmetic leaves
 
 
-def check_steady(native: Adapted, schema: Schema) -> None:
-    """Ask about a few rows, again, and about one alone. Raises: ModelError where the answers are not the same."""
+def check_steady(native: Adapted, schema: Schema, pace: Pace) -> None:
+    """Ask about a few rows, again, and about one alone; pace learns how long that takes, which no later call tells of
+    so few. Raises: ModelError where the answers are not the same."""
     rows = sample_rows(schema, _ROWS, missing=False)
     checked = Checked(native.task, native.classes, native.name)
 
     def ask(part: Floats) -> tuple[Floats, Ints]:
+        started = now()
         out, label = native.predict(part)
+        pace.learn(len(part), now() - started)
         return checked.outputs(out, len(part)), label
 
     try:

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from wayforward.deadline import Pace
 from wayforward.devices import device_of
 from wayforward.errors import ModelError, shown
 from wayforward.model.adapted import SINGLE, Adapted, OutputKind, WrapOptions, labelled, without_warnings
@@ -269,8 +270,9 @@ def wrap(
     extra = None if verify_on is None else np.asarray(schema.encode(verify_on, "verification"))
     native = _adapted(model, schema, options)
     check_missing(native, schema)
+    pace = Pace()
     if not random:
-        check_steady(native, schema)
+        check_steady(native, schema, pace)
     decision, note = native.decision, ""
     if decision is None:
         decision, note = find_decision(native, schema, extra)
@@ -282,6 +284,7 @@ def wrap(
         path, notes = None, ["fast=False: the wrapped object answers every question"] if native.read else []
     made = Wrapped(model, schema, options, native, path, decision)
     made.notes += [note, *notes] if note else notes
+    made.paces = made.paces[0], pace
     if extra is not None:
         native.predict(extra[:8])
     return made

@@ -15,7 +15,10 @@ from wayforward.shapes import Floats, Mask
 if TYPE_CHECKING:
     from wayforward.schema import Schema
 
-_BLANK, _BLANK_EACH = 1 << 24, 64  # cells (people times columns) of a file: without a wish, and more for each wish
+_BLANK, _BLANK_EACH = (
+    1 << 24,
+    64,
+)  # cells (people times columns) of a file: without a wish, and more for each wish
 _YES, _NO = ("yes", "y", "true", "1", "can"), ("no", "n", "false", "0", "cannot")
 
 
@@ -288,8 +291,8 @@ def stored_people(schema: Schema, stored: Mapping[str, Any], people: int | None)
     if people is not None:
         if n != people:
             raise PreferencesError(
-                f"The stored preferences are those of {n} people, and {people} are asked about. Give the wishes of the "
-                "same people."
+                f"The stored preferences are those of {shown(n)} people, and {people} are asked about. Give the wishes "
+                "of the same people."
             )
         return n
     wishes, width = 0, schema.d
@@ -301,8 +304,8 @@ def stored_people(schema: Schema, stored: Mapping[str, Any], people: int | None)
     wishes += sum(len(stored[key][0]) for key in ("max_changes", "months") if key in stored)
     if n * width > _BLANK + _BLANK_EACH * wishes:
         raise FileFormatError(
-            f"The stored preferences are said to be those of {n} people, and hold {wishes} wishes. If there are so many "
-            "people, load them with people=their number; else save them again with save()."
+            f"The stored preferences are said to be those of {shown(n)} people, and hold {wishes} wishes. If there are "
+            "so many people, load them with people=their number; else save them again with save()."
         )
     return n
 

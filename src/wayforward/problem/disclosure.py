@@ -16,6 +16,7 @@ from wayforward.errors import ProblemError
 from wayforward.language import gettext
 from wayforward.problem.crowd import Crowd
 from wayforward.problem.robust.base import Robust, is_number
+from wayforward.ranks import rank_in_run
 from wayforward.schema import SchemaWarning
 from wayforward.shapes import Actions, Mask, PerRow, Rows, Who
 from wayforward.streams import keys_of
@@ -116,6 +117,23 @@ class Disclosure:
         further = np.full(action.shape, np.nan)
         further[who, slot] = np.where(number, moved, rows)
         return np.concatenate([action, further], axis=1)
+
+    def told_on_the_way(self, problem: Problem, before: Rows, points: np.ndarray) -> np.ndarray:
+        """(m, s, d) -> (m, s', d): points on the way to options, NaN after each last one, without those of which some
+        value, or all at once, is no crowd's. The last is the option itself, which was judged."""
+        if self._crowd is None:
+            return points
+        there = ~np.isnan(points).all(2)
+        who, step = np.nonzero(there)
+        at = points[who, step]
+        own = np.where(problem.schema.differs(at, before[who]), at, np.nan)
+        in_crowd = InCrowd(int(self.crowd), self.together, self._crowd).holds(problem, before[who], own, at)
+        told = in_crowd | (step == there.sum(1)[who] - 1)
+        who, at = who[told], at[told]
+        place = rank_in_run(who)
+        out = np.full((len(points), int(place.max(initial=0)) + 1, points.shape[2]), np.nan)
+        out[who, place] = at
+        return out
 
     def describe(self) -> str:
         """Return the conditions in words, in the language in use."""
