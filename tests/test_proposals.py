@@ -160,3 +160,14 @@ def test_many_sentences_are_texts_even_where_several_people_have_the_same():
     schema = wf.Schema.infer(table)
     assert [feature.kind for feature in schema.features] == ["carried", "categorical", "integer"]
     assert "nobody acts on them" in schema.guesses["why"]
+
+
+def test_dates_written_as_texts_are_carried_however_many_people_share_one():
+    days = [f"2024-{1 + i % 9:02d}-{1 + i % 28:02d}" for i in range(300)]
+    odd = [*days[:-1], "soon"]
+    table = pd.DataFrame({"handed_in": days, "half": odd, "rooms": np.arange(300) % 5})
+    schema = wf.Schema.infer(table)
+    assert schema["handed_in"].kind == "carried" and schema["handed_in"].example == "2024-05-15"
+    assert schema.guesses["handed_in"].startswith("holds dates: ")
+    assert schema["half"].kind == "categorical"  # one is no date
+    assert wf.Schema.infer(table, handed_in={"kind": "categorical"})["handed_in"].kind == "categorical"

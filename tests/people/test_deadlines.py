@@ -29,6 +29,10 @@ TODAY = date(2026, 11, 23)
         ("by 15.3.2027", date(2027, 3, 15), "by 15 March 2027"),
         ("i need it by june", date(2027, 6, 1), "by 1 June 2027"),
         ("by the end of the year", date(2026, 12, 31), "by 31 December 2026"),
+        ("by tomorrow", date(2026, 11, 24), "by 24 November 2026"),
+        ("until next week", date(2026, 11, 30), "by 30 November 2026"),
+        ("by next month", date(2026, 12, 1), "by 1 December 2026"),
+        ("before next year", date(2027, 1, 1), "by 1 January 2027"),
     ],
 )
 def test_days_as_people_type_them(typed, until, words):
@@ -114,6 +118,13 @@ def test_a_deadline_too_soon_is_named_as_what_would_have_to_give():
     at = next(option.key for option in question.options if "Finish after" in option.text)
     d.answer(at)
     assert np.isinf(d.preferences.time[0]) and d.ask().plan is not None
+
+
+def test_by_tomorrow_is_understood_and_the_deadline_named_where_nothing_meets_it():
+    d = saver(questionnaire="page")
+    question = d.answer("2; by Tomorrow")
+    assert question.stage == "reconsider"
+    assert any("Finish after 24 November 2026" in option.text for option in question.options)
 
 
 def test_a_deadline_said_on_the_way_is_noted_and_kept():

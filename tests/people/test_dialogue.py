@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import wayforward as wf
 from wayforward.errors import DataError, DialogueError, FileFormatError, MethodError, ModelError, ReplyError
+from wayforward.language import use_language
 from wayforward.people.dialogue import Dialogue
 from wayforward.people.dialogue.course import MOST_LIMITS
 from wayforward.people.dialogue.lessons import Compared, circle, lessons, reluctance
@@ -1205,7 +1206,7 @@ def test_all_limits_on_one_page(reply):
         ({"limits": {"job": ["flying"]}}, "Job: 'flying' is none of the answers"),
         ({"limits": {}, "changes": 0}, "0 changes at most"),
         ("7", "is none of the answers"),
-        ("1, whatever", "'whatever' is not read"),
+        ("Whatever", "'Whatever' is not read"),
     ],
 )
 def test_a_page_that_is_not_read_changes_nothing(reply, words):
@@ -1214,6 +1215,39 @@ def test_a_page_that_is_not_read_changes_nothing(reply, words):
     with pytest.raises(ReplyError, match=words):
         d.answer(reply)
     assert d.to_dict() == before
+
+
+def test_what_was_read_of_a_page_is_kept_and_only_the_rest_is_asked_again():
+    d = Dialogue(shares(), SHARES, elicitor=None, questionnaire="page")
+    first = d.ask()
+    again = d.answer("1, Whatever; years up to 5")
+    assert again.kind == "page" and again.text == first.text
+    assert "You cannot change your pay." in again.notes[0] and "'Whatever' is not read" in again.notes[0]
+    assert d.preferences.frozen[0].tolist() == [True, False, False, False] and d.preferences.high[0, 2] == 5
+    same(d, Dialogue.from_dict(d.problem, json.loads(json.dumps(d.to_dict()))))
+    with use_language("de"):
+        assert "„Whatever“" in d.ask().notes[0]
+    assert d.answer("none").stage == "plan" and d.preferences.frozen[0, 0]
+    keeps(d)
+    d.undo()
+    assert d.undo().id == first.id and not d.preferences.frozen.any()
+
+
+@pytest.mark.parametrize(
+    ("reply", "quoted"),
+    [
+        ("x Flying High", "'Flying High'"),
+        ("years up to Ten", "'Ten'"),
+        ("by Friday The 13th", "'Friday The 13th'"),
+        ("job: only to Office or Teaching", "'Teaching'"),
+        ("years up to 3 Moons", "'3 Moons'"),
+    ],
+)
+def test_a_refusal_quotes_what_was_typed_as_it_was_typed(reply, quoted):
+    d = Dialogue(shares(), SHARES, elicitor=None)
+    with pytest.raises(ReplyError) as refused:
+        d.answer(reply)
+    assert quoted in str(refused.value)
 
 
 def test_a_plan_that_is_kept_or_taken():

@@ -117,6 +117,8 @@ def test_limits_as_people_type_them_in_german_whatever_is_in_use(reply, ends, co
         ("bis zum 15. März 2027", {"months": 3.65, "words": "by 15 March 2027"}),
         ("bis 15.3.2027", {"months": 3.65, "words": "by 15 March 2027"}),
         ("bis Ende des Jahres", {"months": 1.22, "words": "by 31 December 2026"}),
+        ("bis morgen", {"months": 0.03, "words": "by 25 November 2026"}),
+        ("bis nächsten Monat", {"months": 0.23, "words": "by 1 December 2026"}),
         ("in 6 Monaten", {"months": 6.0, "words": "within 6 months"}),
         ("innerhalb von einem halben Jahr", {"months": 6.0, "words": "within 0.5 years"}),
     ],

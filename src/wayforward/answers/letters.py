@@ -30,7 +30,7 @@ from wayforward.answers.text import (
     steps,
     why_text,
 )
-from wayforward.answers.time_text import order_text, time_text
+from wayforward.answers.time_text import done_on, order_text, time_text
 from wayforward.errors import require_kind
 from wayforward.language import day_text, gettext, ngettext, use_language, visible
 from wayforward.problem import Problem
@@ -62,6 +62,13 @@ class Letterhead:
     def written(self) -> date:
         """The day of the letter."""
         return self.day or date.today()
+
+    def too_late(self, months: float) -> str:
+        """Return what to say of a plan that is not done while it holds; '' of any other."""
+        if self.until is None or not done_on(self.written, months) > self.until:
+            return ""
+        day = day_text(self.until)
+        return gettext("That is later than {day}, when this plan runs out. Ask us before you begin.", day=day)
 
     def holds(self, several: bool) -> str:
         """Return until when the plans hold."""
@@ -172,8 +179,8 @@ def _plan_lines(one: Recourse, takes: dict[str, Any], head: Letterhead, option: 
         harder = beside(one, first, option, gettext("plan 1"))
     texts = (
         region_text(one, option), order_text(one, option), time_text(one, option, start=head.written),
-        _then(takes, one.score[0, option]), harder, bound_text(one, option), margin_text(one, option),
-        *kind_notes(one, option),
+        head.too_late(one.months[0, option]), _then(takes, one.score[0, option]), harder,
+        bound_text(one, option), margin_text(one, option), *kind_notes(one, option),
     )  # fmt: skip
     return [*lines, *filter(None, texts)]
 

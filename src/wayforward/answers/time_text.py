@@ -39,9 +39,14 @@ def time_text(one: Recourse, option: int, i: int = 0, start: date | None = None)
     return f"{text} {side}"
 
 
+def done_on(start: date, months: float) -> date:
+    """The day so many months after a day; the day itself where nobody knows how many."""
+    return date.fromordinal(start.toordinal() + (ceil(months * _DAYS - 1e-6) if np.isfinite(months) else 0))
+
+
 def month_after(start: date, months: float) -> str:
     """The month in which so many months after a day fall: "March 2027"."""
-    return month_text(date.fromordinal(start.toordinal() + ceil(months * _DAYS - 1e-6)))
+    return month_text(done_on(start, months))
 
 
 def causes_first(one: Recourse, option: int, i: int = 0) -> np.ndarray:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
@@ -10,6 +13,7 @@ import numpy as np
 from wayforward.errors import SchemaError
 from wayforward.schema.feature import Feature, Kind
 
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MAX_LEVELS = 500
 _PART = 50  # a least change is at most this part of the range in which the middle half of the different values lie
 _MANY = 50  # different texts
@@ -53,6 +57,8 @@ def infer_feature(series: Any) -> Feature:
                 f"Column '{name}' mixes {', '.join(sorted(t.__name__ for t in mixed))}. Make it one type."
             )
         levels = sorted(values)
+    if dtype not in (nw.Enum, nw.Categorical) and (days := days_in(levels)):
+        return replace(as_text(series, gone), example=_between(days).isoformat()[:10])
     if all(isinstance(level, str) for level in levels) and _are_own(levels, len(series)):
         return as_text(series, gone)
     if len(levels) > _MAX_LEVELS:
@@ -63,6 +69,21 @@ def infer_feature(series: Any) -> Feature:
     if len(levels) == 2 and kind == "categorical":
         kind = "binary"
     return Feature(name=name, kind=kind, levels=tuple(levels), missing=gone)
+
+
+def days_in(values: Iterable[Any]) -> list[date]:
+    """Return the days that texts such as 2024-05-31 mean, as a table without types holds dates; [] if any is none."""
+    try:
+        days = [date.fromisoformat(text) if _DAY.fullmatch(text) else None for text in values]
+    except (TypeError, ValueError):
+        return []
+    return [day for day in days if day is not None] if None not in days else []
+
+
+def _between(days: Sequence[date]) -> date:
+    """A day between the first and the last, which is nobody's in particular."""
+    least, most = min(days), max(days)
+    return least + (most - least) / 2
 
 
 def _are_own(texts: list[str], rows: int) -> bool:
@@ -92,9 +113,8 @@ def _dates(series: Any, values: list[Any], gone: bool) -> Feature:
     elif isinstance(first, timedelta):
         kind = f"timedelta64[{unit}]"
     example = None
-    if isinstance(first, date):  # a day between the first and the last, which is nobody's in particular
-        least, most = min(values), max(values)
-        example = str((least + (most - least) / 2).isoformat())[:10]
+    if isinstance(first, date):
+        example = _between(values).isoformat()[:10]
     return Feature(name=series.name, kind="carried", missing=gone, dtype=kind, example=example)
 
 

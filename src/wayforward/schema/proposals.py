@@ -11,7 +11,7 @@ import numpy as np
 
 from wayforward.errors import SchemaError
 from wayforward.schema.feature import Feature
-from wayforward.schema.inference import least_change_of
+from wayforward.schema.inference import days_in, least_change_of
 
 _LABELS = frozenset(
     ("y", "label", "labels", "target", "outcome", "decision", "class", "granted", "approved", "accepted")
@@ -67,7 +67,8 @@ def propose(feature: Feature, values: np.ndarray, rows: int) -> tuple[Feature, s
     values: the different ones, in so many rows.
     """
     if feature.carried:
-        held = "dates" if feature.dtype.startswith(("date", "time")) else "texts that are people's own"
+        dates = feature.dtype.startswith(("date", "time")) or days_in(values.tolist())
+        held = "dates" if dates else "texts that are people's own"
         return replace(
             feature, missing="stays" if feature.missing else False
         ), f"holds {held}: the model is given them as they are, nobody acts on them"

@@ -108,6 +108,7 @@ def _with_last(
     reply = entry["reply"]
     if "wish" in reply:
         wishes = [*wishes, reply["wish"]]
+    wishes = [*wishes, *reply.get("page", ())]
     if entry["what"] in PLANS:
         spent += entry["what"] != "final"
         if reply.get("yes") is False:

@@ -28,7 +28,7 @@ class Conversation(Course):
         if reply.get("stop"):
             self._stop(p)
         elif "page" in reply:
-            self._page(p, reply["page"])
+            self._page(p, reply["page"], reply.get("unread", ()))
         elif "take" in reply:
             self.best = p.plans[reply["take"]]
             self._end("accepted")
@@ -82,9 +82,14 @@ class Conversation(Course):
         else:
             self._plan()
 
-    def _page(self, p: PendingQuestion, wishes: Sequence[Wish]) -> None:
-        """All limits at once: no more screens about them."""
+    def _page(self, p: PendingQuestion, wishes: Sequence[Wish], unread: Sequence[dict[str, str]]) -> None:
+        """All limits at once: no more screens about them, but for the same one where a part was not read."""
         self.wishes += wishes
+        if unread and p.item is not None:
+            self.notes.append({"page": list(wishes), "unread": list(unread)})
+            self.queue.insert(0, p.item)
+            self._next_limit()
+            return
         if p.what in PLANS or p.what == "reconsider":
             self._plan()
             return

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Mapping
-from datetime import date
+from collections.abc import Callable, Mapping
+from datetime import date, timedelta
 from typing import Any
 
 from wayforward.answers import words
 from wayforward.errors import ReplyError
 from wayforward.language import day_text, gettext, use_language
+from wayforward.people.dialogue.reply_parts import as_typed
 
 _MONTH_DAYS = 365.25 / 12
 _MONTHS = (
@@ -32,11 +33,20 @@ _DAY = re.compile(
 _DIGITS = re.compile(
     r"(?:(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})|(?P<d2>\d{1,2})\.(?P<m2>\d{1,2})\.(?P<y2>\d{4}))"
 )
+_NEAR: dict[str, Callable[[date], date]] = {  # what is next means its first day
+    "today": lambda today: today,
+    "tomorrow": lambda today: today + timedelta(1),
+    "next week": lambda today: today + timedelta(7 - today.weekday()),
+    "next month": lambda today: date(today.year + today.month // 12, today.month % 12 + 1, 1),
+    "next year": lambda today: date(today.year + 1, 1, 1),
+}
 _YEAR = re.compile(r"(?:the )?end of (?:the|this) year|(?:the )?year'?s end")
 
 
-def read_deadline(text: str, today: date) -> dict[str, Any] | None:
+def read_deadline(text: str, today: date, typed: str = "") -> dict[str, Any] | None:
     """Return the wish that a reply in lower case tells: months from today, and the words for it; None if it tells none.
+
+    typed: the reply as it was typed, to be quoted.
 
     A month alone means its first day, so that a plan is done before it begins; the running month means its end.
     Raises: ReplyError for a day that is past, is none, or is called as we do not know.
@@ -54,7 +64,7 @@ def read_deadline(text: str, today: date) -> dict[str, Any] | None:
         raise ReplyError(
             gettext(
                 "We cannot count to '{day}'. Type a day as in: by 15 March 2027, within 6 months.",
-                day=by["when"][:40],
+                day=as_typed(by["when"], typed)[:40],
             )
         )
     if day is None:
@@ -112,6 +122,8 @@ def _day(text: str, today: date) -> date | None:
     """The day that somebody means; None for what names none. Raises: ReplyError for the 31st of June."""
     if _YEAR.fullmatch(text):
         return date(today.year, 12, 31)
+    if text in _NEAR:
+        return _NEAR[text](today)
     digits, named = _DIGITS.fullmatch(text), _DAY.fullmatch(text)
     try:
         if digits is not None:

@@ -83,6 +83,10 @@ _DAY = (
     r"(?P<end>(?:zum )?ende )?(?:zum |de[rms] )?(?:(?P<day>\d{1,2})\. ?)?"
     rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\.?(?: (?P<year>\d{{4}}))?"
 )
+_NEAR = {
+    "heute": "today", "morgen": "tomorrow", "(?:zur )?nächste[rn]? woche": "next week",
+    "nächste[nrms]? monat": "next month", "nächste[nms]? jahr": "next year",
+}  # fmt: skip
 _MOST = r"höchstens|maximal|max\.|nicht mehr als|nicht über|nicht höher als"
 _LEAST = r"mindestens|minimal|min\.|nicht weniger als|nicht unter|nicht niedriger als"
 _TO = (
@@ -128,6 +132,10 @@ def _day(found: _Found) -> str:
     return f"by {'end of ' if found['end'] else ''}{day}{month}{year}"
 
 
+def _near(found: _Found) -> str:
+    return next(f"by {day}" for german, day in _NEAR.items() if _pattern(german).fullmatch(found["when"]))
+
+
 def _hard(found: _Found) -> str:
     return " ".join([*([f"{found['what']}:"] if found["what"] else []), _HARD[found["hard"]]])
 
@@ -153,6 +161,7 @@ _HOLDING: tuple[tuple[str, Callable[[_Found], str]], ...] = (
         lambda m: f"within {_count(m)} {_UNITS[m['unit']]}",
     ),
     (rf"{_BY}(?:ende (?:des|dieses) jahre?s|jahresende){_DONE}", lambda m: "by the end of the year"),
+    (rf"{_BY}(?P<when>{'|'.join(_NEAR)}){_DONE}", _near),
     (rf"{_BY}{_DAY}{_DONE}", _day),
     (rf"{_BY}(?P<when>\d{{4}}-\d\d?-\d\d?|\d\d?\.\d\d?\.\d{{4}}){_DONE}", lambda m: f"by {m['when']}"),
     (rf"(?:{_WHAT}(?: ?[:,]| ist| wäre)? )?(?P<hard>{'|'.join(_HARD)})(?: für mich)?", _hard),

@@ -51,11 +51,23 @@ def clean(reply: Any) -> Any:
     return reply
 
 
-def plain(text: str) -> str:
-    """Lower case, single spaces, no full stop at the end."""
-    return " ".join(text.replace("\u202f", " ").replace("\u2019", "'").lower().split()).strip(
+def _spaced(text: str) -> str:
+    """Single spaces, straight apostrophes, no full stop at the end."""
+    return " ".join(text.replace("\u202f", " ").replace("\u2019", "'").split()).strip(
         " .!\"'\u201c\u201d\u201e"
     )
+
+
+def plain(text: str) -> str:
+    """Lower case, single spaces, no full stop at the end."""
+    return _spaced(text).lower()
+
+
+def as_typed(part: str, reply: Any) -> str:
+    """A part of a reply in lower case, in the letters in which it was typed; as it is where it was put otherwise."""
+    text = _spaced(str(reply))
+    at = text.lower().find(part) if len(text.lower()) == len(text) else -1
+    return text[at : at + len(part)] if at >= 0 else part
 
 
 def as_text(reply: Any) -> str | None:
@@ -266,11 +278,12 @@ def freeze_or_limit(
     if limit is not None:
         what = limit["what"].strip()
         what = re.sub(r"^(?:yes\b,?\s*)?(?:but\b\s*)?(?:only\b\s*)?(?:my\b|your\b)?\s*", "", what)
-        j = here if not what else feature_named(what, schema, may)
+        j = here if not what else feature_named(as_typed(what, reply), schema, may)
         if j is not None:
             side = limit["side"]
             to = re.fullmatch("(?:at most (?:up |down )?)?to", side) is not None
-            return j, "to" if to else "low" if side in _LOW else "high", limit["value"]
+            kind = "to" if to else "low" if side in _LOW else "high"
+            return j, kind, as_typed(limit["value"], reply)
         return None
     cannot = _CANNOT.match(text) or _STAYS.fullmatch(text)
     if cannot is None or is_unsure(text):
@@ -278,7 +291,7 @@ def freeze_or_limit(
     what = cannot["what"].strip()
     if what in ("it", "this", "that", "change", "do", "do it"):
         return None if here is None else (here, "can", "")
-    j = feature_named(what, schema, may)
+    j = feature_named(as_typed(what, reply), schema, may)
     if j is None and _CANNOT.match(text) is None:
         return None
     if j is None:
@@ -288,7 +301,7 @@ def freeze_or_limit(
         raise ReplyError(
             gettext(
                 "There is nothing called '{name}' here. You can say 'cannot' and one of {known}.",
-                name=_short(what),
+                name=_short(as_typed(what, reply)),
                 known=known,
             )
         )
@@ -307,7 +320,7 @@ def how_hard(reply: Any, schema: Schema, may: Sequence[int], here: int | None) -
     found = _HARD.fullmatch(as_text(reply) or "")
     if found is None:
         return None
-    j = feature_named(found["what"], schema, may) if found["what"] else here
+    j = feature_named(as_typed(found["what"], reply), schema, may) if found["what"] else here
     return None if j is None else (j, LIKERT.index(found["hard"]) + 1)
 
 
@@ -329,7 +342,6 @@ def feature_named(text: str, schema: Schema, may: Sequence[int]) -> int | None:
 
     Raises: ReplyError for a part of several labels, naming them.
     """
-    text = plain(text)
     found = _feature_named(text, schema, may)
     others = iter(() if found is not None else in_other_languages(lambda: _feature_named(text, schema, may)))
     return found if found is not None else next((j for j in others if j is not None), None)
@@ -337,6 +349,7 @@ def feature_named(text: str, schema: Schema, may: Sequence[int]) -> int | None:
 
 def _feature_named(text: str, schema: Schema, may: Sequence[int]) -> int | None:
     """The feature that somebody means by its names in the language in use."""
+    typed, text = text, plain(text)
     names: dict[int, set[str]] = {}
     for j in may:
         feature = schema.features[j]
@@ -352,7 +365,7 @@ def _feature_named(text: str, schema: Schema, may: Sequence[int]) -> int | None:
         known = words.join(
             [gettext("your {name}", name=words.label(schema.features[j])) for j in inside], "or"
         )
-        raise ReplyError(gettext("'{reply}' may be {known}. Say which.", reply=_short(text), known=known))
+        raise ReplyError(gettext("'{reply}' may be {known}. Say which.", reply=_short(typed), known=known))
     flat = {name: j for j, known in names.items() for name in known}
     near = {flat[name] for name in difflib.get_close_matches(text, flat, 3, 0.75)}
     return near.pop() if len(near) == 1 else None
@@ -409,10 +422,10 @@ def several(reply: Any, options: Sequence[Option], alike: bool = False) -> list[
     if isinstance(reply, (list, tuple)):
         parts: list[Any] = list(reply)
     elif isinstance(reply, str):
-        text = plain(reply)
+        text = _spaced(reply)
         digits = re.fullmatch(r"[\d\s,;>]+", text) is not None
         between = r"[\s,;>]+" if digits else r"\s*(?:[,;>]|\band\b|\bor\b|\bund\b|\boder\b)\s*"
-        parts = re.split(between, text)
+        parts = re.split(between, text, flags=re.IGNORECASE)
         try:  # a level such as "craft and repair" is one
             return [chosen(reply, options)]
         except ReplyError:

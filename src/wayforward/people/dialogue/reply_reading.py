@@ -21,6 +21,7 @@ from wayforward.people.dialogue.reply_parts import (
     STOP,
     YES,
     as_text,
+    as_typed,
     chosen,
     clean,
     feature_named,
@@ -96,7 +97,7 @@ def _read(c: Conversation, reply: Any, question: Question, codes: Sequence[str])
     if isinstance(reply, dict) and "limits" in reply:
         return {"page": limits_page(c, reply)}
     if p.item is not None and p.item.what == "page":
-        return {"page": _page_text(c, reply, codes)}
+        return _page_text(c, reply, codes)
     marked = re.fullmatch(r"(take|keep|mark|bookmark)\s*(?:plan|number|no\.?)?\s*(\d*)", text or "")
     if marked is not None and p.plans:
         at = chosen(marked[2], options) if marked[2] and len(p.plans) > 1 else 0
@@ -157,7 +158,9 @@ def _read_item(
         feature = c.schema.features[j]
         levelled = feature.has_levels and not feature.ordered
         if named is not None and levelled and not named_options(reply, options):
-            return {"wish": {"feature": feature.name, "levels": _levels(feature, named["what"])}}
+            return {
+                "wish": {"feature": feature.name, "levels": _levels(feature, as_typed(named["what"], reply))}
+            }
         code = codes[chosen(reply, options)] if answer is None else "yes" if answer else "no"
         return {"code": code}
     if item.what in ("low", "high"):
@@ -205,7 +208,7 @@ def _read_wish(c: Conversation, reply: Any) -> Wish | None:
 
 def _deadline(c: Conversation, reply: Any) -> Wish | None:
     """The deadline that a reply tells; None where it tells none. Raises: ReplyError where nobody knows the pace."""
-    found = read_deadline(as_text(reply) or "", c.setup.today or date.today())
+    found = read_deadline(as_text(reply) or "", c.setup.today or date.today(), typed=str(reply))
     if found is not None and not c.schema.timed:
         raise ReplyError(
             gettext(
@@ -296,33 +299,47 @@ _PARTS = re.compile(
 )  # "1, 3, income up to 3,500", "by March 15, 2027"
 
 
-def _page_text(c: Conversation, reply: Any, codes: Sequence[str]) -> list[Wish]:
-    """What somebody typed about all features at once: "2, savings up to 5,000; at most 2 changes"."""
+def _page_text(c: Conversation, reply: Any, codes: Sequence[str]) -> Reply:
+    """What somebody typed about all features at once: "2, savings up to 5,000; at most 2 changes".
+
+    What was read is kept; "unread" holds the other parts, each with the reason and its language. Raises: ReplyError
+    where no part is read.
+    """
     parts = [str(part) for part in reply] if isinstance(reply, list) else _PARTS.split(str(reply).strip())
     if as_text(reply) in (*YES, "none", "nothing", "all", "all of them", ""):
-        return []
-    out = list[Wish]()
+        return {"page": []}
+    out, unread, first = list[Wish](), list[dict[str, str]](), None
     for part in parts:
         for one in part.split(",") if re.fullmatch(r"[\d\s,]+", part) else [part]:
             if not one.strip():
                 continue
-            if one.strip().isdigit():
-                options = [Option(str(i + 1), name) for i, name in enumerate(codes)]
-                out.append({"feature": codes[chosen(one.strip(), options)], "can": False})
-                continue
-            wish = _read_wish(c, one)
-            j = feature_named(plain(one), c.schema, [c.schema.index(name) for name in codes])
-            if wish is None and j is None:
-                _check_named(c, one)
-                raise ReplyError(
-                    gettext(
-                        "'{reply}' is not read. Type the numbers of what you cannot change, how far you could go (name "
-                        "up to 3,500), or none.",
-                        reply=one.strip()[:40],
-                    )
-                )
-            out.append({"feature": c.schema.names[int(j or 0)], "can": False} if wish is None else wish)
-    return out
+            try:
+                out.append(_page_part(c, one.strip(), codes))
+            except ReplyError as error:
+                first = first or error
+                unread.append({"part": one.strip()[:40], "why": str(error), "language": language()})
+    if first is not None and not out:
+        raise first
+    return {"page": out, "unread": unread} if unread else {"page": out}
+
+
+def _page_part(c: Conversation, one: str, codes: Sequence[str]) -> Wish:
+    """One part of what somebody typed about all features. Raises: ReplyError."""
+    if one.isdigit():
+        options = [Option(str(i + 1), name) for i, name in enumerate(codes)]
+        return {"feature": codes[chosen(one, options)], "can": False}
+    wish = _read_wish(c, one)
+    j = feature_named(one, c.schema, [c.schema.index(name) for name in codes])
+    if wish is None and j is None:
+        _check_named(c, one)
+        raise ReplyError(
+            gettext(
+                "'{reply}' is not read. Type the numbers of what you cannot change, how far you could go (name "
+                "up to 3,500), or none.",
+                reply=one[:40],
+            )
+        )
+    return {"feature": c.schema.names[int(j or 0)], "can": False} if wish is None else wish
 
 
 def _check_named(c: Conversation, text: str) -> None:

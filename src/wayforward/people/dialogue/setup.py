@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from wayforward.people.elicitor import Elicitor
     from wayforward.problem import Problem
 
-# What is to be said before a question: {"wish": ...}, a limit that was noted; {"turned": True}, a choice that goes
+# What is to be said before a question: {"wish": ...}, a limit that was noted; {"page": [...], "unread": [...]}, limits
+# that were noted and the parts beside them that were not read; {"turned": True}, a choice that goes
 # against an earlier one; in states of older releases the text itself.
 Note: TypeAlias = dict[str, Any] | str
 PLANS = ("first", "pair", "accept", "last", "final", "recall")

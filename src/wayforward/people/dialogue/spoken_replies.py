@@ -24,6 +24,7 @@ _TURN = re.compile(
     r"\b(?:but|only|except|unless|though|if|up to|down to|at most|at least|aber|nur|außer|ausser|wenn|bis|höchstens"
     r"|mindestens)\b"
 )
+_ONLY = re.compile(r"\b(?:only|nur)\b")
 _PLACES = {
     "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "erste": 1, "zweite": 2, "dritte": 3, "vierte": 4,
     "fünfte": 5, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "eins": 1, "zwei": 2, "drei": 3, "vier": 4,
@@ -39,7 +40,7 @@ def without_trimmings(reply: str) -> str | None:
     """Return what a reply that is not read as it stands comes down to; None where nothing is left out.
 
     A yes or no with its reason is the yes or no; "the second one" is 2. A bare number that only small words stood
-    before is not taken: "i could save 2" names no option.
+    before is not taken: "i could save 2" names no option; "yes but only 9" says how far.
     """
     text = " ".join(reply.lower().replace("\u2019", "'").split()).strip(" .!")
     place = _PLACE.fullmatch(text)
@@ -49,7 +50,10 @@ def without_trimmings(reply: str) -> str | None:
     if reason is not None and _TURN.search(reason["why"]) is None:
         return reason["word"]
     rest = _TAIL.sub("", text)
-    rest = rest[found.end() :] if (found := _LEAD.match(rest)) else rest
+    found = _LEAD.match(rest)
+    rest = rest[found.end() :] if found else rest
+    if found and rest.isdigit() and _ONLY.search(found[0]):
+        return f"to {rest}"
     place = _PLACE.fullmatch(rest)
     if place is not None:
         return str(_PLACES[place["place"]])

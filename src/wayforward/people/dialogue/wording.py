@@ -17,7 +17,7 @@ from wayforward.people.dialogue.deadlines import deadline_sentence
 from wayforward.people.dialogue.plans_beside import plans_beside
 from wayforward.people.dialogue.question import Option, Question, Reply, likert_words
 from wayforward.people.dialogue.state import numbers
-from wayforward.people.dialogue.wishes import HARD, limit_sentences
+from wayforward.people.dialogue.wishes import HARD, Wish, limit_sentences
 from wayforward.recourse import Outcome
 
 if TYPE_CHECKING:
@@ -176,9 +176,23 @@ def _note_text(c: Conversation, note: Note) -> str:
             "Before, you chose the other way round (directly, or by way of a third plan). That is all right: people "
             "change their minds. We go on with what you said last."
         )
-    wish = note["wish"]
-    limits = [limit_text(wish, c.schema)] if "score" in wish else limit_sentences(c.schema, [wish], c.x[0])
-    return " ".join([gettext("Noted."), *limits])
+    if "unread" in note:
+        parts = [
+            one["why"]
+            if one["language"] == language()
+            else gettext("We could not read '{part}'.", part=one["part"])
+            for one in note["unread"]
+        ]
+        rest = gettext("Type that once more, another way, or none to leave it out.")
+        return " ".join([_noted(c, note["page"]), *parts, rest])
+    return _noted(c, [note["wish"]])
+
+
+def _noted(c: Conversation, wishes: Sequence[Wish]) -> str:
+    hard = [limit_text(wish, c.schema) for wish in wishes if "score" in wish]
+    limits = [wish for wish in wishes if "score" not in wish]
+    told = limit_sentences(c.schema, limits, c.x[0]) if limits else []
+    return " ".join([gettext("Noted."), *told, *hard])
 
 
 def pair_text(many: int) -> str:
