@@ -14,7 +14,7 @@ import pytest
 import wayforward as wf
 from wayforward import deadline as clocks
 from wayforward.answers import letter
-from wayforward.errors import MethodError
+from wayforward.errors import DataError, MethodError
 from wayforward.evaluate import second_opinion
 from wayforward.methods import Method
 from wayforward.methods.certificates import certified
@@ -101,6 +101,8 @@ def test_a_model_of_a_tenth_of_a_second_a_row_is_asked_in_blocks_that_fit(slow: 
     if seconds < 1:  # not everybody could be asked about
         late = ~got.readable
         assert late.any() and (got.reasons[late] == clocks.NOT_IN_TIME).all() and got.cut_short[late].all()
+        with pytest.raises(DataError, match="time given was over .* Give more time"):
+            wf.evaluate(got[np.flatnonzero(late)], it.problem)
 
 
 def test_more_time_finds_more(slow: Slow) -> None:

@@ -167,3 +167,13 @@ def test_nothing_is_told_where_nothing_is_proved():
     it = case("forest", "causal", seed=1)
     found = wf.recommend(it.problem, it.x[~it.problem.reached(it.x)[0]][:2], seed=0)
     assert region_text(found.rounded, 0) == ""
+
+
+def test_what_is_enough_is_not_said_of_a_plan_that_lasts_since_less_is_enough():
+    problem = problem_of(lambda s, loan, h: s >= 20_000)
+    got = problem.check(
+        np.array([[2000.0, 30_000.0, 0.0]]), np.array([[[19_600, NONE, NONE], [30_000, NONE, NONE]]]), 2
+    )
+    kinds = replace(got, kind=np.array([["cheapest", "lasting"]], dtype=object)).rounded
+    assert region_text(kinds, 0) == "This is enough: savings at least 19,600 EUR."
+    assert region_text(kinds, 1) == "Today it is also a yes with this: savings at least 30,000 EUR."

@@ -22,6 +22,8 @@ from wayforward.people.dialogue.spoken_replies import without_trimmings
         ("das erste", "1"),
         ("I think the first plan", "1"),
         ("savings up to 500, please", "savings up to 500"),
+        ("Yes but only 9", "to 9"),
+        ("ja, aber nur 9", "to 9"),
     ],
 )
 def test_what_is_said_in_more_words_comes_down_to_a_reply(typed, left):

@@ -33,6 +33,15 @@ def region_text(one: Recourse, option: int, i: int = 0) -> str:
     if not any(room for text, room in bounds):
         return ""
     listed = "; ".join(text for text, room in bounds)
+    if (
+        one.kind[i, option] == "lasting"
+    ):  # less is enough for a yes: what lies around is a yes, and may not last
+        return ngettext(
+            "Today it is also a yes with this: {bounds}.",
+            "Today it is also a yes with this, in any combination: {bounds}.",
+            len(bounds),
+            bounds=listed,
+        )
     return ngettext(
         "This is enough: {bounds}.",
         "This is enough, in any combination: {bounds}.",

@@ -414,6 +414,11 @@ def evaluate(
     if not recourse.readable.all():
         readable = recourse.readable
         if not readable.any():
+            if recourse.cut_short.any():
+                raise DataError(
+                    "The time given was over before the model was asked about anybody, so there is nothing to "
+                    "evaluate. Give more time."
+                )
             raise DataError(
                 "None of these people could be read, so there is nothing to evaluate. See Recourse.reasons."
             )
