@@ -210,6 +210,17 @@ def test_tables_and_kinds_keep_to_it_and_say_so(slow: Slow, tmp_path: Path) -> N
     assert slow.time <= 1.5 * 20.0 and got.cut_short.any()
 
 
+def test_no_process_is_started_for_a_few_seconds(slow: Slow) -> None:
+    """Starting one takes longer than the search; this model, a local function, could not even travel there."""
+    it, fitted = opaque()
+    answers = []
+    for workers in (1, 2):
+        slow.time = 0.0
+        answers.append(fitted.recommend(it.x, 1, deadline=9.0, workers=workers, on="processes"))
+    same(*answers)
+    assert answers[1].found.any()
+
+
 def test_where_no_time_is_left_nothing_is_certified() -> None:
     it = case("forest", "independent", 0, 40)
     method = wf.method("local-search").fit(it.problem)

@@ -311,7 +311,7 @@ class Method(Portable, metaclass=CheckedSettings):
         self, pieces: Iterable[tuple[Any, ...]], workers: int, on: Kind | None
     ) -> Iterator[tuple[int, Recourse]]:
         """Answer each piece, the arguments of `answer_piece`; yield (its number, the answers) as they get ready."""
-        kind: Kind = on or ("threads" if self.frees_interpreter else "processes")
+        kind = self.workers_on(on)
         counter = self.problem_.model.counter
         apart = workers > 1 or kind == "ray"
         with (
@@ -324,6 +324,10 @@ class Method(Portable, metaclass=CheckedSettings):
                         counter.add(part.meta["model_rows"], part.meta["model_calls"])
                         counter.add_native(part.meta["native_rows"], 0)
                 yield i, part
+
+    def workers_on(self, on: Kind | None) -> Kind:
+        """Return where workers run of whom `on` is asked; None: where this method gains most."""
+        return on or ("threads" if self.frees_interpreter else "processes")
 
     def answer_piece(
         self,

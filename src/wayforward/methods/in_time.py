@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _DECIDED = 8192  # people about whose decision the model is asked at once
 _CAREFUL = 0.25  # share of the time left that compiled code, which nothing stops, may be expected to take
+_STARTING = 10.0  # seconds: in less time, processes that have to be started first answer nobody
 _SHORTENING = 0.1  # share of the time that is kept for leaving out what options do not need
 
 Decision = tuple[PersonMask, PerPerson]
@@ -84,6 +85,8 @@ def everybody_in_time(
     """
     deadline = deadline if deadline.since is not None else replace(deadline, since=now())
     started, end = now(), deadline.end(len(people))
+    if workers > 1 and method.workers_on(on) == "processes" and end - started < _STARTING:
+        workers = 1
     alike = Alike.of(people, wishes)
     x = people[alike.first]
     with method.problem_.model.counter.of_this_thread() as spent:
