@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import wayforward as wf
+from wayforward.answers.refusal import reasons
 from wayforward.errors import ProblemError
 from wayforward.problem import Disclosure, DisclosureWarning
 from wayforward.problem.crowd import Crowd
@@ -85,6 +86,26 @@ def test_what_lies_on_the_way_is_held_by_a_crowd_too(crowd: int, together: bool)
             assert (same.all(1).sum() if together else same.sum(0).min()) >= crowd
         on_the_way += len(rows) - 1
     assert on_the_way or together
+
+
+@pytest.mark.parametrize(
+    "asked", [Disclosure(crowd=5), Disclosure(crowd=5, grid=0.1, beyond=0.3)], ids=["crowd", "all three"]
+)
+def test_reasons_of_letters_give_away_no_more_than_options(mixed: Case, asked: Disclosure) -> None:
+    """They ended at the boundary itself, at numbers that nobody has."""
+    problem = mixed.problem.with_(disclosure=asked)
+    people = mixed.x[mixed.refused][:12]
+    got = wf.recommend(problem, people)
+    reference, told = problem.schema.round(mixed.problem.require_reference()), 0
+    for i, person in enumerate(people):
+        for reason in reasons(problem, got, i):
+            j = list(reason.features)
+            same = np.abs(reference[:, j] - reason.profile[j]) <= 1e-9
+            assert same.sum(0).min() >= 5, (problem.schema.names[j[0]], person[j], reason.profile[j])
+            score = problem.bound_target.score(problem.model.outputs(reason.profile[None]))
+            assert score[0] >= asked.beyond - 1e-9
+            told += 1
+    assert told >= len(people)
 
 
 def test_all_values_at_once(mixed: Case) -> None:

@@ -57,7 +57,8 @@ def reasons(problem: Problem, recourse: Recourse, i: int, most: int = MOST) -> l
     """Return person i's principal reasons, those that the plans change first, then the smallest sets; at most `most`.
 
     [] for somebody who is accepted, and where the search finds no profile that is. The values were rounded for people
-    and every profile is a yes of the model itself. Rules, worlds and actionability are about acting and play no part.
+    and every profile is a yes of the model itself, which gives away no more than an option may. Rules, worlds and
+    actionability are about acting and play no part.
     """
     one = recourse[int(i)]
     if one.accepted[0] or not one.readable[0]:
@@ -69,7 +70,8 @@ def reasons(problem: Problem, recourse: Recourse, i: int, most: int = MOST) -> l
         known = [set(other.features) for other in found]
         if any(got <= set(reason.features) or set(reason.features) <= got for got in known):
             continue
-        if problem.reached(reason.profile[None])[0][0]:  # the model itself has the last word
+        profile = reason.profile[None]
+        if problem.reached(profile)[0][0] and search.told(profile)[0]:  # the model itself has the last word
             found.append(reason)
         if len(found) == most:
             break
@@ -91,7 +93,15 @@ class _Search:
     def yes(self, rows: Array) -> NDArray[np.bool_]:
         """(m, d) -> (m,) bool, by the fast path where there is one."""
         fast = self.problem.presumed(rows)
-        return np.asarray(self.problem.reached(rows)[0] if fast is None else fast)
+        yes = np.asarray(self.problem.reached(rows)[0] if fast is None else fast)
+        return yes if self.problem.disclosure is None else yes & self.told(rows)
+
+    def told(self, rows: Array) -> NDArray[np.bool_]:
+        """(m,) bool: the rows give away no more than an option may (`Problem.disclosure`)."""
+        disclosure = self.problem.disclosure
+        if disclosure is None:
+            return np.ones(len(rows), dtype=np.bool_)
+        return disclosure.tells(self.problem, np.tile(self.x, (len(rows), 1)), rows)
 
     def score(self, rows: Array) -> Array:
         """(m, d) -> (m,) how near a yes, higher is nearer."""
@@ -180,6 +190,15 @@ class _Search:
         seen = seen[np.isfinite(seen)]
         if not len(seen):
             return np.empty(0)
+        disclosure = self.problem.disclosure
+        held = None if disclosure is None else disclosure.held(j)
+        if held is not None:
+            seen = held[(held >= seen.min()) & (held <= seen.max())]
+            return (
+                np.unique(np.quantile(seen, np.linspace(0, 1, _VALUES), method="nearest"))
+                if len(seen)
+                else seen
+            )
         middle = np.quantile(seen, np.linspace(0.01, 0.99, _VALUES))
         return np.asarray(np.unique(self.schema.snap(middle, columns=j)))
 

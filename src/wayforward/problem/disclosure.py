@@ -118,6 +118,18 @@ class Disclosure:
         further[who, slot] = np.where(number, moved, rows)
         return np.concatenate([action, further], axis=1)
 
+    def tells(self, problem: Problem, before: Rows, row: Rows) -> Mask:
+        """(m,) bool: what rows have else than the people before (m, d) may be told, as if an option set it."""
+        own = np.where(problem.schema.differs(row, before), row, np.nan)
+        told = np.ones(len(row), dtype=bool)
+        for condition in self.conditions():
+            told[told] = condition.holds(problem, before[told], own[told], row[told])
+        return told
+
+    def held(self, feature: int) -> np.ndarray | None:
+        """Return the values of a feature that a crowd has; None if no crowd is asked for."""
+        return None if self._crowd is None else self._crowd.held[feature]
+
     def told_on_the_way(self, problem: Problem, before: Rows, points: np.ndarray) -> np.ndarray:
         """(m, s, d) -> (m, s', d): points on the way to options, NaN after each last one, without those of which some
         value, or all at once, is no crowd's. The last is the option itself, which was judged."""
