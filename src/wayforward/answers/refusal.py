@@ -71,7 +71,7 @@ def reasons(problem: Problem, recourse: Recourse, i: int, most: int = MOST) -> l
         if any(got <= set(reason.features) or set(reason.features) <= got for got in known):
             continue
         profile = reason.profile[None]
-        if problem.reached(profile)[0][0] and search.told(profile)[0]:  # the model itself has the last word
+        if problem.reached(profile)[0][0] and search.tells(profile)[0]:  # the model itself has the last word
             found.append(reason)
         if len(found) == most:
             break
@@ -94,9 +94,9 @@ class _Search:
         """(m, d) -> (m,) bool, by the fast path where there is one."""
         fast = self.problem.presumed(rows)
         yes = np.asarray(self.problem.reached(rows)[0] if fast is None else fast)
-        return yes if self.problem.disclosure is None else yes & self.told(rows)
+        return yes if self.problem.disclosure is None else yes & self.tells(rows)
 
-    def told(self, rows: Array) -> NDArray[np.bool_]:
+    def tells(self, rows: Array) -> NDArray[np.bool_]:
         """(m,) bool: the rows give away no more than an option may (`Problem.disclosure`)."""
         disclosure = self.problem.disclosure
         if disclosure is None:
