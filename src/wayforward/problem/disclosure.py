@@ -121,10 +121,10 @@ class Disclosure:
     def tells(self, problem: Problem, before: Rows, row: Rows) -> Mask:
         """(m,) bool: what rows have else than the people before (m, d) may be told, as if an option set it."""
         own = np.where(problem.schema.differs(row, before), row, np.nan)
-        kept = np.ones(len(row), dtype=bool)
+        allowed = np.ones(len(row), dtype=bool)
         for condition in self.conditions():
-            kept[kept] = condition.holds(problem, before[kept], own[kept], row[kept])
-        return kept
+            allowed[allowed] = condition.holds(problem, before[allowed], own[allowed], row[allowed])
+        return allowed
 
     def held(self, feature: int) -> np.ndarray | None:
         """Return the values of a feature that a crowd has; None if no crowd is asked for."""
@@ -140,8 +140,8 @@ class Disclosure:
         at = points[who, step]
         own = np.where(problem.schema.differs(at, before[who]), at, np.nan)
         in_crowd = InCrowd(int(self.crowd), self.together, self._crowd).holds(problem, before[who], own, at)
-        kept = in_crowd | (step == there.sum(1)[who] - 1)
-        who, at = who[kept], at[kept]
+        allowed = in_crowd | (step == there.sum(1)[who] - 1)
+        who, at = who[allowed], at[allowed]
         place = rank_in_run(who)
         out = np.full((len(points), int(place.max(initial=0)) + 1, points.shape[2]), np.nan)
         out[who, place] = at
