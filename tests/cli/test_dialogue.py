@@ -99,6 +99,15 @@ def test_a_script_goes_on_with_the_reply_that_comes_next(shell: Shell):
     assert json.loads(out)["told"] == ["You cannot change your income, or your housing."]
 
 
+def test_a_page_of_which_a_part_is_not_read_goes_on_at_a_keyboard_and_ends_a_script(shell: Shell):
+    i, page = refused(shell), "--questionnaire page --state s.json"
+    out = typed(f"{ASK} {i} {page} --replies -", "1, Whatever\nnone\n", code=2)
+    assert "'Whatever' is not read" in out and json.loads(Path("s.json").read_text())["log"] == []
+    out = typed(f"{ASK} {i} {page}", "1, Whatever\nnone\nq\n")
+    assert "'Whatever' is not read" in out and "Question 2 " in out and "Question 3 " in out
+    assert len(json.loads(Path("s.json").read_text())["log"]) == 2
+
+
 def test_another_model_needs_to_be_said(shell: Shell):
     i = refused(shell)
     typed(f"{ASK} {i} --state s.json", "no\nyes\nyes\nq\n")

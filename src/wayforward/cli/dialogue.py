@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wayforward.answers import words
 from wayforward.cli.console import room_for, say, tell, write_json, write_text
-from wayforward.errors import DataError, DialogueError, FileFormatError
+from wayforward.errors import DataError, DialogueError, FileFormatError, ReplyError
 from wayforward.language import N_, gettext
 from wayforward.people.dialogue.reply_parts import asks_meaning
 
@@ -180,6 +180,8 @@ def _converse(dialogue: Dialogue, lines: Iterator[str] | None, *, strict: bool, 
                 shown = ""
             else:
                 dialogue.answer("stop here" if line.lower() == "s" else line)
+                if strict:
+                    _check_whole(dialogue)
                 if asks_meaning(line):  # the same question, with what it means
                     shown = ""
         except DialogueError as error:
@@ -187,6 +189,15 @@ def _converse(dialogue: Dialogue, lines: Iterator[str] | None, *, strict: bool, 
                 raise
             tell(f"{error}\n")
     return True
+
+
+def _check_whole(dialogue: Dialogue) -> None:
+    """Raises: ReplyError where a part of the last line was not read, which a script cannot say again."""
+    log = dialogue.to_dict()["log"]
+    unread = log[-1]["reply"].get("unread") if log else None
+    if unread:
+        dialogue.undo()
+        raise ReplyError(unread[0]["why"])
 
 
 def _takes_back(lines: Iterator[str] | None) -> bool:
