@@ -392,6 +392,19 @@ def test_wishes_of_many_people_who_wish_little_are_read():
         wf.Preferences.from_dict(SCHEMA, few, people=3)
 
 
+def test_answers_hold_the_wishes_of_their_own_people(tmp_path):
+    """A number in the wishes of saved answers asked for gigabytes, too."""
+    problem = wf.Problem(SCHEMA, wf.wrap(DecisionTreeClassifier().fit(X, Y), SCHEMA), wf.Target(1), data=X)
+    wish = wf.Preferences.none(SCHEMA, 3).freeze("a")
+    path = wf.recommend(problem, X[:3], preferences=wish).save(tmp_path / "answers.json")
+    text = path.read_text()
+    changed = re.sub(r'("format": ?"wayforward/preferences".{0,40}"n": ?)3\b', r"\g<1>1000000000", text)
+    assert changed != text
+    path.write_text(changed)
+    with pytest.raises(FileFormatError, match="does not hold a recourse"):
+        wf.Recourse.load(path)
+
+
 # -- ONNX, whose runtime looks itself --------------------------------------------------------------------------
 
 ONNX = {

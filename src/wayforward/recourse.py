@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.deadline import DEADLINE
-from wayforward.errors import DataError, FileFormatError, require
+from wayforward.errors import DataError, FileFormatError, PreferencesError, require
 from wayforward.lazy import hook
 from wayforward.plain_files import as_path, read_json, write_text, written
 from wayforward.schema import Origin, Schema, SchemaWarning, carried, decode_column, native_table
@@ -939,4 +939,7 @@ def _preferences(data: Any, schema: Schema, n: int) -> Preferences | None:
         return None
     from wayforward.preferences import Preferences
 
-    return Preferences.from_dict(schema, data, n)
+    try:
+        return Preferences.from_dict(schema, data, n)
+    except PreferencesError:
+        raise ValueError("preferences") from None
