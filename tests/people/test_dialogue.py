@@ -714,6 +714,25 @@ def test_a_model_that_changes_under_the_dialogue_is_noticed():
     assert d.end.how == "accepted" and d.answered == 4
 
 
+def test_limits_on_a_page_are_kept_where_the_model_changes_under_it():
+    schema = Schema(
+        [Feature(name="pay", kind="real", low=0, high=10), Feature(name="debt", kind="real", low=0, high=10)]
+    )
+    bar = [3.0]
+    model = wf.wrap(
+        lambda rows: (rows[:, 0] - rows[:, 1] > bar[0]).astype(int), schema, output="label", classes=(0, 1)
+    )
+    rows = np.random.default_rng(0).uniform(0, 10, (60, 2))
+    problem = wf.Problem(schema, model, wf.Target(favourable=1), data=rows)
+    d = Dialogue(problem, np.array([4.0, 2.0]), elicitor=None, questionnaire="page")
+    assert d.answer("none").plan is not None
+    bar[0] = 7.0
+    question = d.answer({"limits": {"debt": False}})
+    assert "was changed in the meantime" in question.notes[0]
+    assert d.preferences.frozen[0].tolist() == [False, True]
+    keeps(d)
+
+
 def test_a_model_that_fails_for_a_while_loses_nothing(tmp_path):
     schema = Schema(
         [Feature(name="pay", kind="real", low=0, high=10), Feature(name="debt", kind="real", low=0, high=10)]
