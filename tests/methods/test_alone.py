@@ -97,9 +97,11 @@ def test_whom_only_the_fast_path_accepts_is_searched_for_all_the_same(
     problem, x = setting("lr")
     method = wf.method("nearest-observable").fit(problem)
     right = method.recommend(x, 2)
-    truth = problem.reached(x)[0]
+    truth, honest = problem.reached(x)[0], problem.presumed
     for wrong in (np.ones(len(x), bool), ~truth, np.arange(len(x)) % 2 == 0):
-        monkeypatch.setattr(problem, "presumed", lambda rows, wrong=wrong: wrong)
+        monkeypatch.setattr(
+            problem, "presumed", lambda rows, wrong=wrong: wrong if len(rows) == len(x) else honest(rows)
+        )
         same(method.recommend(x, 2), right)
 
 

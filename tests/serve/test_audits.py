@@ -77,8 +77,9 @@ def api(services, browser):
 
 @pytest.fixture
 def two(services, model, tmp_path):
-    """Two audits of the same people: at the model's own threshold, and at one that is harder to meet."""
-    people = table(tmp_path / "people.csv")
+    """Two audits of the same people: at the model's own threshold, and at one that is harder to meet; in each group so
+    many fare otherwise that both are told."""
+    people = table(tmp_path / "people.csv", n=640)
     return audited(services, model, people), audited(services, model, people, threshold=0.9)
 
 
