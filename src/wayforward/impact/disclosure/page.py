@@ -76,6 +76,7 @@ def render(attack: Attack, title: str = "", language: str | None = None) -> str:
                 membership=_membership(attack),
                 attributes=_attributes(attack),
                 reconstruction=_reconstruction(attack),
+                defence_name=defence_name,
                 number=words.number,
                 percent=words.percent,
                 **{f"{name}_figure": Markup(svg) for name, svg in drawn.items()},
