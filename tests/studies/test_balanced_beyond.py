@@ -70,8 +70,8 @@ def test_who_is_led_nowhere_is_asked_without_proofs(plane, monkeypatch):
     looked = []
     check = type(problem).check
     monkeypatch.setattr(type(problem), "check", lambda *a, **b: looked.append(b["prove"]) or check(*a, **b))
-    prove = local_search.out_of_reach
-    monkeypatch.setattr(local_search, "out_of_reach", lambda people: looked.append(True) or prove(people))
+    prove = local_search.settled
+    monkeypatch.setattr(local_search, "settled", lambda people: looked.append(True) or prove(people))
     found = beyond_measures.unproved(made).recommend(some, seed=0)
     before = len(looked)
     made.recommend(some[:1], seed=0)
