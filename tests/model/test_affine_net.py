@@ -9,6 +9,7 @@ import pytest
 from tests.model.conftest import LEVELS, NUMERIC, table, target
 
 from wayforward.model import wrap
+from wayforward.model.fast import DenseFast
 from wayforward.schema import Schema
 
 pytest.importorskip("sklearn")
@@ -87,3 +88,25 @@ def test_bounds_are_attained_where_no_unit_turns():
     np.testing.assert_allclose(bounds.most, np.max(corners, axis=0), atol=room)
     np.testing.assert_allclose(bounds.least, np.min(corners, axis=0), atol=room)
     assert np.median(width) > 1000 * room
+
+
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+def test_a_layer_without_units_that_turn_changes_no_bound():
+    """A network with a layer that hands its inputs on is the network without it, of another width."""
+    model, x = network((8, 7), missing=True)
+    schema, fast = model.schema, model.fast
+    hand_on = np.hstack([np.eye(8), np.zeros((8, 9))])
+    wide = DenseFast(
+        fast.encoder,
+        [fast.weights[0], hand_on, np.vstack([fast.weights[1], np.ones((9, 7))]), *fast.weights[2:]],
+        [fast.biases[0], np.zeros(17), *fast.biases[1:]],
+        [fast.activations[0], "identity", *fast.activations[1:]],
+        fast.link,
+    )
+    low, high = np.fmax(x[:40] - 0.2 * ~schema.has_levels, schema.low), x[:40]
+    one, other = (net.bounds(low, high, {}, 2.0**-53) for net in (fast, wide))
+    np.testing.assert_allclose(other.least, one.least, atol=1e-9)
+    np.testing.assert_allclose(other.most, one.most, atol=1e-9)
+    assert (np.isnan(other.loose) == np.isnan(one.loose)).all() and (
+        (other.loose > 0) == (one.loose > 0)
+    ).mean() > 0.9

@@ -258,12 +258,13 @@ class AffineNet:
             list(zip(self.layers, self.rectified, known, strict=False))
         ):
             const, line = const + line @ bias, line @ weight.T
+            slack.append(np.zeros_like(most))
             if rectified:
                 chord, under, lift = _lines(least, most)
                 positive, negative = np.maximum(line, 0.0), np.minimum(line, 0.0)
                 const = const + (positive @ lift[:, :, None])[:, :, 0]
                 bent = np.minimum(most, -least).clip(0.0)
-                slack.append(positive.sum(1) * lift - negative.sum(1) * bent)
+                slack[-1] = positive.sum(1) * lift - negative.sum(1) * bent
                 line = positive * chord[:, None] + negative * under[:, None]
         return line, const, slack[::-1]
 
