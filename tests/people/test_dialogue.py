@@ -1027,7 +1027,9 @@ def test_a_name_of_several_things_is_asked_back_and_of_nothing_to_change_is_said
     with pytest.raises(ReplyError, match="'loans' may be your open loans, or your home loans. Say which"):
         d.answer("loans: very hard")
     with pytest.raises(ReplyError, match="No plan changes your age"):
-        d.answer("1, age up to 70")
+        d.answer("age up to 70")
+    again = d.answer("open loans: very hard; age up to 70")  # what was read is kept
+    assert any("No plan changes your age" in note for note in again.notes)
     assert d.answer("home loans: very hard") is not None
 
 

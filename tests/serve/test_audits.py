@@ -249,7 +249,7 @@ def test_single_cases_tell_how_somebody_fared_and_no_value(services, two, audito
     auditor.get_page(f"/staff/audits/{two[0]}/cases/000000000000", 404)
     report = auditor.get_page(f"/staff/jobs/{two[0]}/audit.html")
     assert api(f"/audits/{two[0]}/report").text == report
-    assert api(f"/audits/{two[0]}").json()["n"] == 160
+    assert api(f"/audits/{two[0]}").json()["n"] == 640
 
 
 def test_who_may_not_and_what_is_not_there(services, two, browser):
