@@ -66,7 +66,7 @@ def run(
     from wayforward.methods import recommend as recommend_kinds
     from wayforward.methods.base import versions
     from wayforward.methods.certificates import certified
-    from wayforward.problem import with_room
+    from wayforward.problem import as_told
     from wayforward.schema.odd_rows import unread_note
 
     there = np.setdiff1d(np.arange(len(ready.x)), list(ready.reasons))
@@ -96,9 +96,7 @@ def run(
                 found = chosen.recommend(rows, k, **how)
         if certify:
             found = certified(found, end=np.inf if whole is None else whole.end(len(there)))
-        if room and ready.problem.model.has_fast_path:  # an opaque model would be asked hundreds of times
-            found = with_room(found, most=room)
-        return found.rounded if rounding else found
+        return as_told(found, room, rounding=rounding)
 
     with (
         Parts(keep, key, size) as parts,

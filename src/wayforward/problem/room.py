@@ -26,15 +26,16 @@ _ONE, _ALL = (
 )  # meaningful steps tried with one act, and with all of them
 
 
-def as_told(recourse: Recourse, most: float = USUAL_ROOM) -> Recourse:
+def as_told(recourse: Recourse, most: float = USUAL_ROOM, *, rounding: bool = True) -> Recourse:
     """Return the options as people are told them, in letters, pages and dialogues: with room where that makes them at
-    most `most` dearer, and in round numbers. An opaque model would be asked hundreds of times for room: there is none.
+    most `most` dearer, and, if rounding, in round numbers. An opaque model would be asked hundreds of times for room:
+    there is none.
     """
     if recourse.meta.get("rounded"):  # it was told already
         return recourse
     if most and recourse.problem.model.has_fast_path:
         recourse = with_room(recourse, most=most)
-    return recourse.rounded
+    return recourse.rounded if rounding else recourse
 
 
 def with_room(

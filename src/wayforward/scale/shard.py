@@ -16,7 +16,7 @@ from wayforward.errors import DataError, MethodError, require
 from wayforward.methods import Budget, Method
 from wayforward.plain_files import file_digest, make_folder, write_text, written
 from wayforward.preferences import Preferences
-from wayforward.problem import with_room
+from wayforward.problem import as_told
 from wayforward.recourse import Recourse
 from wayforward.scale.rows import encode_shard
 from wayforward.schema import Feature, Schema
@@ -107,8 +107,7 @@ def _answered(
                 deadline=settings.deadline,
                 preferences=None if preferences is None else preferences.take(there),
             )  # fmt: skip
-            if settings.room and method.problem_.model.has_fast_path:
-                got = with_room(got, most=settings.room)
+            got = as_told(got, settings.room, rounding=False)
         counts = {name: int(got.meta[name]) for name in counts}
     late = {i: why for i, why in enumerate(got.reasons.tolist()) if why}  # not asked in time
     if reasons:
