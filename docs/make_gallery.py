@@ -310,6 +310,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "asp": lambda: scene(also="local-search"),
     "efficient-search": lambda: scene("linear", k=2),
     "ceml": lambda: scene("linear", given={"plausible": True}, also="local-search"),
+    "dace": lambda: scene("linear", given={"alpha": 0.5}, also="local-search"),
     "lire": lambda: scene("forest", also="nearest-observable"),
 }
 

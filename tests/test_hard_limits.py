@@ -32,6 +32,8 @@ SMALL = {
     "steps": 15,
     "rounds": 1,
     "samples": 200,
+    "prototypes": 3,
+    "values": 6,
 }
 
 

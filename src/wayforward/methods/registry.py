@@ -49,6 +49,7 @@ METHODS = Registry(
         "ordce": "ordce:OrdCe",
         "asp": "asp:Asp",
         "ceml": "ceml:Ceml",
+        "dace": "dace:Dace",
     },
 )
 
