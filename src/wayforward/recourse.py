@@ -191,12 +191,12 @@ class Recourse:
         worked: Costs = hook("problem.margin:margins")(self)
         return worked
 
-    def regions(self, sample: bool = True) -> Regions:
+    def regions(self, sample: bool = True, leeway: float = 0.0) -> Regions:
         """Around each option a box of what works just as well; see `wayforward.problem.regions`. Worked out once."""
-        known: dict[bool, Regions] = vars(self).setdefault("_regions", {})
-        if sample not in known:
-            known[sample] = hook("problem.regions:regions")(self, sample)
-        return known[sample]
+        known: dict[tuple[bool, float], Regions] = vars(self).setdefault("_regions", {})
+        if (sample, leeway) not in known:
+            known[sample, leeway] = hook("problem.regions:regions")(self, sample, leeway)
+        return known[sample, leeway]
 
     @property
     def gap(self) -> Costs:

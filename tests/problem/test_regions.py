@@ -113,6 +113,21 @@ def all_options(problem, recourse, i, axes):
     return judged(problem, recourse, np.full(len(rows), i), action).all()
 
 
+def test_of_a_network_regions_with_leeway_hold_as_well_and_are_hardly_smaller():
+    """A search that need not be exact looks at points first; what it promises is proved all the same."""
+    it = case("network", seed=2)
+    found = wf.recommend(it.problem, refused(it.problem, it.x)[:20], k=2, seed=0)
+    exact, told = found.regions(), found.regions(leeway=0.01)
+    who, slot = np.nonzero(found.found)
+    assert told.proved[who, slot].all()
+    rows = np.repeat(np.arange(len(who)), 500)
+    u = np.random.default_rng(1).random((len(rows), found.d))
+    assert judged(it.problem, found, who[rows], rows_in(found, told, who[rows], slot[rows], u)).all()
+    numbers = ~np.isnan(exact.low) & ~found.schema.has_levels & np.isfinite(exact.high - exact.low)
+    share = (told.high - told.low)[numbers].sum() / (exact.high - exact.low)[numbers].sum()
+    assert 0.97 < share < 1.01 and (told.low != exact.low).any() | (told.high != exact.high).any()
+
+
 @settings(max_examples=14, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(
     kind=st.sampled_from(["rf", "gb", "lr", "mlp"]),

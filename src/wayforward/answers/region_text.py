@@ -23,9 +23,8 @@ def region_text(one: Recourse, option: int, i: int = 0) -> str:
     """
     if one.problem is None or not one.found[i, option]:
         return ""
-    found = (one if one.n == 1 else one[i]).regions(
-        sample=False
-    )  # of one person: worked out once for all options
+    of_person = one if one.n == 1 else one[i]  # worked out once for all options
+    found = of_person.regions(sample=False, leeway=_FINE / 2)
     if not found.proved[0, option]:
         return ""
     acts = np.flatnonzero(~np.isnan(found.low[0, option])).tolist()

@@ -381,6 +381,14 @@ class DenseFast(Fast):
         self._size = np.abs(self.biases[0])  # of what is summed in the first layer, whatever the numbers are
         for e, column in enumerate(encoder.columns):
             self._size = self._size + _sizes(column)[1] * np.abs(first[e])
+        columns = [encoder.columns[e] for e in encoder.numeric]
+        parts = [(c.centre, c.divisor, c.factor, c.shift, c.missing, _sizes(c)[0]) for c in columns]
+        self._affine = np.array(parts, dtype=np.float64).reshape(-1, 6).T
+        self._sources = np.array([column.feature for column in columns], np.int64)
+        self._curved = [(e, MONOTONE[column.ufunc]) for e, column in enumerate(columns) if column.ufunc]
+        self._signed = [
+            (np.maximum(w, 0.0), np.minimum(w, 0.0), np.abs(w)) for w in (first[encoder.numeric], *rest)
+        ]
         self._arrays = DenseArrays(
             encoder.source,
             encoder.affine,
@@ -411,20 +419,21 @@ class DenseFast(Fast):
         """Interval arithmetic through the layers; sound, not tight. See Fast.bounds."""
         enc, first = self.encoder, self.weights[0]
         least, most, farthest = self._encoded(low, high)
-        up, down = np.maximum(first[enc.numeric], 0.0), np.minimum(first[enc.numeric], 0.0)
+        up, down, sizes = self._signed[0]
         a = _product(least, up) + _product(most, down) + self._arrays.bias
         b = _product(most, up) + _product(least, down) + self._arrays.bias
-        size = _product(farthest, up - down) + self._size
+        size = _product(farthest, sizes) + self._size
         for j, table in self.tables.items():
             c, d = level_range(table[:-1], table[-1], low[:, j], high[:, j], levels.get(j))
             a, b = a + c, b + d
         slack = roundoff(len(first) + enc.schema.d, unit) * size
         a, b = _activated(a - slack, b + slack, self.activations[0], unit)
-        for w, bias, name in zip(self.weights[1:], self.biases[1:], self.activations[1:], strict=True):
-            up, down = np.maximum(w, 0.0), np.minimum(w, 0.0)
+        for (up, down, sizes), bias, name in zip(
+            self._signed[1:], self.biases[1:], self.activations[1:], strict=True
+        ):
             with np.errstate(over="ignore", invalid="ignore"):
-                size = _product(np.maximum(np.abs(a), np.abs(b)), np.abs(w)) + np.abs(bias)
-                slack = roundoff(2 * len(w), unit) * size
+                size = _product(np.maximum(np.abs(a), np.abs(b)), sizes) + np.abs(bias)
+                slack = roundoff(2 * len(sizes), unit) * size
                 a, b = (
                     _product(a, up) + _product(b, down) + bias - slack,
                     _product(b, up) + _product(a, down) + bias + slack,
@@ -477,19 +486,12 @@ class DenseFast(Fast):
 
     def _encoded(self, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
         """(n, e) least and greatest of the affine columns over boxes, and the size of what is summed for each."""
-        columns = [self.encoder.columns[e] for e in self.encoder.numeric]
-        source = np.array([column.feature for column in columns], np.int64)
-        centre, divisor, factor, shift, missing, per_unit = (
-            np.array([(c.centre, c.divisor, c.factor, c.shift, c.missing, _sizes(c)[0]) for c in columns])
-            .reshape(-1, 6)
-            .T
-        )
+        source, (centre, divisor, factor, shift, missing, per_unit) = self._sources, self._affine
         gone = np.isnan(low[:, source])
         with np.errstate(invalid="ignore", divide="ignore"):
             ends = np.stack([low[:, source], high[:, source]])
-            for e, column in enumerate(columns):
-                if column.ufunc:
-                    ends[:, :, e] = MONOTONE[column.ufunc](ends[:, :, e])
+            for e, curve in self._curved:
+                ends[:, :, e] = curve(ends[:, :, e])
             farthest = per_unit * _farthest(*ends)
             ends = ((ends - centre) / divisor) * factor + shift
         ends = np.where(factor == 0.0, shift, np.nan_to_num(ends, nan=0.0, posinf=_HUGE, neginf=-_HUGE))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wayforward.deadline import look
 from wayforward.problem import branching
 from wayforward.problem.branching import ActionBoxes
 from wayforward.problem.population import Population
@@ -17,6 +18,12 @@ from wayforward.shapes import Floats, Ints, Mask, PerFeature
 
 BOXES = 3_000  # looked at for a question before what is left open counts as a no
 NARROW = 1e-7  # of a span: a range of numbers that is not split any more
+_SIGHT = 100.0  # spans that are looked over where a box has no end
+_GRIDS = (
+    2.0 ** np.arange(-40, 1),
+    np.arange(1, 17) / 16,
+    np.arange(1, 17) / 16,
+)  # ever finer shares of what is left
 
 
 class NearestNo(NamedTuple):
@@ -39,18 +46,24 @@ def certifiable(people: Population) -> Mask:
     return np.asarray(plain & ~between.any(1))
 
 
-def nearest_no(people: Population, boxes: ActionBoxes, axis: Ints, side: Floats) -> NearestNo:
+def nearest_no(
+    people: Population, boxes: ActionBoxes, axis: Ints, side: Floats, leeway: float = 0.0
+) -> NearestNo:
     """Search each box for the point nearest along its axis that is a no or breaks a rule.
 
     people: one for each box, the box q is of person q. axis (q,): a feature with numbers; side (q,) 1 or -1: the near
-    end is the lower or the upper one; side 0: whether there is any such point (at 0 then, else inf).
+    end is the lower or the upper one; side 0: whether there is any such point (at 0 then, else inf). leeway: `at` may
+    lie nearer by this share of the way than need be, which saves most of the time on networks.
     Sound for every legal point of a box; it does not look at personal limits, which are the box's business.
     """
     n = len(boxes)
     stop, seen, looked = np.full(n, np.inf), np.full(n, np.inf), np.zeros(n, dtype=np.int64)
     cuts, span = people.problem.model.thresholds(), people.schema.span
+    if leeway and cuts is None and side.all():
+        boxes = _up_to_sighted(people, boxes, axis, side, stop, leeway)
     boxes = _on_lattice(people, boxes)
     while len(boxes):
+        look()
         looked += np.bincount(boxes.owner, minlength=n)
         key = _key(boxes, axis, side)
         yes, no = _verdict(people, boxes)
@@ -74,6 +87,45 @@ def _key(boxes: ActionBoxes, axis: Ints, side: Floats) -> Floats:
     column = axis[boxes.owner]
     near = np.where(mine > 0, boxes.low[each, column], -boxes.high[each, column])
     return np.asarray(np.where(mine == 0, 0.0, near))
+
+
+def _up_to_sighted(
+    people: Population, boxes: ActionBoxes, axis: Ints, side: Floats, stop: Floats, leeway: float
+) -> ActionBoxes:
+    """Cut boxes (q) a little before the first no in sight, which goes into stop (q,): of points along the axis, else as
+    near to the person as the box lets them stay, by the fast path. Nothing is promised on the ground of these points.
+    """
+    each = np.arange(len(boxes))
+    least = np.clip(people.x, boxes.low, boxes.high)
+    level = people.schema.has_levels
+    least[:, level] = boxes.low[:, level]
+    begin = np.where(side > 0, boxes.low[each, axis], -boxes.high[each, axis])
+    end = np.where(side > 0, boxes.high[each, axis], -boxes.low[each, axis])
+    with np.errstate(invalid="ignore"):
+        end = np.where(np.isfinite(end), end, begin + _SIGHT * people.schema.span[axis])
+    yes, no, seen = (
+        np.zeros(len(boxes)),
+        np.ones(len(boxes)),
+        np.zeros(len(boxes), dtype=bool),
+    )  # shares of the way
+    for grid in _GRIDS:  # (g,) in (0, 1]
+        share = yes + (no - yes) * grid[:, None]  # (g, q)
+        rows = np.repeat(least[None], len(grid), axis=0)
+        rows[:, each, axis] = side * (begin + share * (end - begin))
+        presumed = people.problem.presumed(rows.reshape(-1, rows.shape[2]))
+        if presumed is None:
+            return boxes
+        bad = ~presumed.reshape(len(grid), -1)
+        first, here = bad.argmax(0), bad.any(0)
+        yes = np.where(first > 0, share[first - 1, each], yes)
+        no, seen = np.where(here, share[first, each], no), seen | here
+    end, step, schema = begin + no * (1 - leeway) * (end - begin), people.schema.step[axis], people.schema
+    last = side * schema.round((side * end)[None], columns=axis)[0]  # the last step in front of it
+    last = np.where(np.isnan(step), end, np.where(last > end, last - step, last))
+    stop[seen] = np.where(np.isnan(step), end, last + step)[seen]
+    up, down, out = np.flatnonzero(seen & (side > 0)), np.flatnonzero(seen & (side < 0)), boxes.take(each)
+    out.high[up, axis[up]], out.low[down, axis[down]] = last[up], -last[down]
+    return out
 
 
 def _verdict(people: Population, boxes: ActionBoxes) -> tuple[Mask, Mask]:

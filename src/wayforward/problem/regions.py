@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 _TOLERANCE = 10 * NARROW  # of a span: a side of numbers without a step is exact up to this
 
 
-def regions(recourse: Recourse, sample: bool = True) -> Regions:
+def regions(recourse: Recourse, sample: bool = True, leeway: float = 0.0) -> Regions:
     """Return the region around each option of an answer that knows its problem.
 
     Proved by bounds where the model has them and nothing else is asked for (no world in which something follows, no
     plausibility, no robustness, no chance); exact for a forest, for a linear score and wherever a search over boxes
     ends in time. sample: elsewhere, draw points of ever smaller boxes until all are options; False: no region there.
+    leeway: the share of its way by which a side may end sooner than need be, for whoever tells it roughly.
     It depends on the person and the option alone. Raises: ProblemError for an answer that does not know its problem.
     Example: ``found.regions().low[0, 0]``.
     """
@@ -48,7 +49,7 @@ def regions(recourse: Recourse, sample: bool = True) -> Regions:
     known = np.full((n, k), "", dtype=object)
     rows = np.flatnonzero(sure)
     if rows.size:
-        known[who[rows], slot[rows]] = np.where(_grow(people.take(rows), box, rows), EXACT, CERTIFIED)
+        known[who[rows], slot[rows]] = np.where(_grow(people.take(rows), box, rows, leeway), EXACT, CERTIFIED)
     rows, share, confidence = np.flatnonzero(~sure), 1.0, 1.0
     if rows.size and sample:
         share, confidence = sampled(people.take(rows), box, rows)
@@ -84,7 +85,7 @@ def rows_in(recourse: Recourse, found: Regions, who: Who, slot: Who, u: Floats) 
     return np.where(acts, drawn(recourse.schema, low, high, levels, u), recourse.action[who, slot])
 
 
-def _grow(people: Population, box: Growing, rows: Ints) -> Mask:
+def _grow(people: Population, box: Growing, rows: Ints, leeway: float) -> Mask:
     """Grow the boxes at rows (m,), of person i each, by search; return (m,) bool: no side can be moved out."""
     schema = people.schema
     exact = np.ones(len(rows), dtype=bool)
@@ -93,16 +94,18 @@ def _grow(people: Population, box: Growing, rows: Ints) -> Mask:
         for turn in range(box.turns(numbers)):
             at, column = box.nth(rows, numbers, turn)
             if at.size:
-                exact[at] &= _move_side(people, box, rows, at, column, away)
+                exact[at] &= _move_side(people, box, rows, at, column, away, leeway)
         for turn in range(box.turns(~numbers) if away else 0):
             at, column = box.nth(rows, ~numbers, turn)
             for j in np.unique(column).tolist():
                 some = at[column == j]
-                exact[some] &= _add_levels(people, box, rows, some, j)
+                exact[some] &= _add_levels(people, box, rows, some, j, leeway)
     return exact
 
 
-def _move_side(people: Population, box: Growing, rows: Ints, at: Ints, column: Ints, away: bool) -> Mask:
+def _move_side(
+    people: Population, box: Growing, rows: Ints, at: Ints, column: Ints, away: bool, leeway: float
+) -> Mask:
     """Move one side of boxes at rows[at] out as far as it goes; return (a,) bool: the next step is surely no option."""
     schema, mine = people.schema, rows[at]
     side = np.where(box.up[mine, column] == away, 1.0, -1.0)
@@ -119,7 +122,7 @@ def _move_side(people: Population, box: Growing, rows: Ints, at: Ints, column: I
     slab, each = box.boxes(mine[go]), np.arange(len(go))
     slab.low[each, column[go]] = np.where(side > 0, beyond, end)[go]
     slab.high[each, column[go]] = np.where(side > 0, end, beyond)[go]
-    found = nearest_no(people.take(at[go]), slab, column[go], side[go])
+    found = nearest_no(people.take(at[go]), slab, column[go], side[go], leeway)
     before = np.nextafter(found.at, -side[go] * np.inf)
     on_step = ~np.isnan(step[go]) & np.isfinite(found.at)
     if on_step.any():
@@ -132,7 +135,7 @@ def _move_side(people: Population, box: Growing, rows: Ints, at: Ints, column: I
     return exact
 
 
-def _add_levels(people: Population, box: Growing, rows: Ints, at: Ints, j: int) -> Mask:
+def _add_levels(people: Population, box: Growing, rows: Ints, at: Ints, j: int, leeway: float) -> Mask:
     """Add every level of a feature with which all of the box is an option; (a,) bool: the others surely are not."""
     mine = rows[at]
     place, level = np.nonzero(box.choice[j][mine] & ~box.levels[j][mine])
@@ -142,7 +145,7 @@ def _add_levels(people: Population, box: Growing, rows: Ints, at: Ints, j: int) 
     slab = box.boxes(mine[place])
     slab.set_to(np.arange(len(place)), np.full(len(place), j), level.astype(np.float64))
     nobody = np.zeros(len(place), dtype=np.int64)
-    found = nearest_no(people.take(at[place]), slab, nobody, np.zeros(len(place)))
+    found = nearest_no(people.take(at[place]), slab, nobody, np.zeros(len(place)), leeway)
     good = box.levels[j][mine]
     good[place, level] = np.isinf(found.at)
     np.logical_and.at(exact, place, found.at == found.seen)
