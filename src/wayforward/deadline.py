@@ -171,8 +171,29 @@ def until(end: float) -> Iterator[None]:
         _END.reset(token)
 
 
+_PAUSE: ContextVar[Callable[[], None] | None] = ContextVar("pause", default=None)
+
+
+@contextmanager
+def pausing(pause: Callable[[], None]) -> Iterator[None]:
+    """Call `pause` before each question to a model in the block: it may wait there, and let other threads work."""
+    token = _PAUSE.set(pause)
+    try:
+        yield
+    finally:
+        _PAUSE.reset(token)
+
+
+def pause_here() -> None:
+    """Let others work, where somebody said how (`pausing`)."""
+    pause = _PAUSE.get()
+    if pause is not None:
+        pause()
+
+
 def look() -> None:
     """Raise OutOfTime if it is too late; for loops that ask no model."""
+    pause_here()
     end = _END.get()
     if end < math.inf and now() >= end:
         raise OutOfTime

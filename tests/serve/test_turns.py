@@ -1,4 +1,4 @@
-"""Threads take turns: short acts before long ones, else first come first served; a thread never waits for itself."""
+"""Threads take turns: pages before steps before searches, also in their middle; a thread never waits for itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,19 @@ import threading
 
 import pytest
 
-from wayforward.serve.turns import ThreadTurn
+from wayforward.deadline import look
+from wayforward.serve.turns import Rank, ThreadTurn
+
+
+def started(turn, acts):
+    """Threads that wait for their turn, in this order."""
+    threads = [threading.Thread(target=act) for act in acts]
+    already = len(turn._waiting)
+    for count, thread in enumerate(threads, 1):
+        thread.start()
+        while len(turn._waiting) < already + count:
+            threading.Event().wait(0.001)
+    return threads
 
 
 def test_short_acts_go_before_long_ones_that_came_first():
@@ -14,19 +26,15 @@ def test_short_acts_go_before_long_ones_that_came_first():
 
     def act(name):
         if name.startswith("long"):
-            with turn.patiently():
+            with turn.of(Rank.SEARCH):
                 done.append(name)
         else:
-            with turn, turn, turn.patiently():  # once more, in either way, is no waiting
+            with turn, turn, turn.of(Rank.SEARCH):  # once more, in either way, is no waiting
                 done.append(name)
 
     names = ["long 1", "short 1", "long 2", "short 2"]
-    threads = [threading.Thread(target=act, args=(name,)) for name in names]
     with turn:
-        for count, thread in enumerate(threads, 1):
-            thread.start()
-            while len(turn._waiting) < count:
-                threading.Event().wait(0.001)
+        threads = started(turn, [lambda name=name: act(name) for name in names])
         assert not done
     for thread in threads:
         thread.join()
@@ -35,10 +43,43 @@ def test_short_acts_go_before_long_ones_that_came_first():
 
 def test_a_turn_ends_where_somebody_fails():
     turn = ThreadTurn()
-    for held in (lambda: turn, turn.patiently):
+    for held in (lambda: turn, lambda: turn.of(Rank.STEP)):
         with pytest.raises(KeyError), held():
             raise KeyError
     entered = threading.Thread(target=turn.__enter__)
     entered.start()
     entered.join(30)
     assert not entered.is_alive()
+
+
+def test_a_search_lets_others_in_between_two_questions_and_goes_on_before_later_searches():
+    turn, done = ThreadTurn(), []
+
+    def act(rank, name):
+        with turn.of(rank):
+            done.append(name)
+            look()  # as before a question to a model
+            done.append(f"{name} again")
+
+    with turn.of(Rank.SEARCH), turn.of(Rank.PAGE):  # the rank that it was taken with is what counts
+        done.append("search")
+        look()
+        assert done == ["search"]  # nobody waits
+        acts = [(Rank.SEARCH, "later search"), (Rank.STEP, "step"), (Rank.PAGE, "page")]
+        threads = started(turn, [lambda act_=act_: act(*act_) for act_ in acts])
+        look()
+        done.append("search again")
+    for thread in threads:
+        thread.join()
+    first = ["search", "page", "page again", "step", "step again", "search again"]
+    assert done == [*first, "later search", "later search again"] and not turn._waiting
+
+
+def test_who_asks_outside_of_a_turn_waits_for_nobody():
+    turn = ThreadTurn()
+    with turn.of(Rank.SEARCH):
+        pass
+    holder = threading.Thread(target=turn.__enter__)
+    holder.start()
+    holder.join()
+    look()  # the turn is somebody else's for good

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wayforward.deadline import OutOfTime, Pace, in_time, look
+from wayforward.deadline import OutOfTime, Pace, in_time, look, pause_here
 from wayforward.errors import DeviceError, ModelError, UnsupportedModel
 from wayforward.model import kernels
 from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Network
@@ -139,6 +139,7 @@ class Counter:
 
     def add_native(self, rows: int, calls: int = 1) -> None:
         """Count rows of the wrapped object itself."""
+        pause_here()
         with _LOCK:
             for counter in (self, *self._open()):
                 counter.native_rows += rows

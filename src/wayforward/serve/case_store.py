@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from sqlalchemy import delete, select, update
@@ -32,6 +33,7 @@ from wayforward.serve.projects import Project, ProjectError, Projects
 from wayforward.serve.storage.database import Database
 from wayforward.serve.storage.tables import ApplicantCase, ModelVersion, now
 from wayforward.serve.tallies import DELETED, EXPIRED, MADE, add_to
+from wayforward.serve.turns import Rank
 
 if TYPE_CHECKING:
     from wayforward.answers.refusal import Reason
@@ -67,6 +69,9 @@ class Applicant:
     state: dict[str, Any]
     dialogue: Dialogue | None = field(default=None, repr=False)
     queries: int = 0
+    lock: threading.RLock = field(
+        default_factory=threading.RLock, repr=False
+    )  # of the dialogue: taken before a turn
 
     @property
     def x(self) -> np.ndarray:
@@ -99,6 +104,9 @@ class CaseStore:
         self._texts: OrderedDict[tuple[str, str, str, date], list[PlanText]] = OrderedDict()
         self._why: OrderedDict[tuple[str, int], list[Reason]] = OrderedDict()
         self._lock = threading.Lock()
+        self._locks: WeakValueDictionary[str, threading.RLock] = (
+            WeakValueDictionary()
+        )  # of cases that are open
 
     # -- making, opening, forgetting -----------------------------------------------------------------------
 
@@ -166,7 +174,7 @@ class CaseStore:
         x = project.schema.encode(table_of([row]))[0]
         state: dict[str, Any] = {"x": plain_row(x), "limits": {}, "dialogue": None, "kept": []}
         if dialogue is not None:
-            with project.turn:
+            with project.turn.of(Rank.STEP):
                 begun = Dialogue(
                     project.problem, x, elicitor=dialogue, questionnaire=None, seed=SEED, budget=questions
                 )
@@ -212,7 +220,10 @@ class CaseStore:
             )
         project = self.projects.project(case.model_id)
         state = unseal_plain(self.keys.case_key(case.key), case.state, id)
-        return Applicant(case, project, state, self._dialogue(case, project, state), case.queries)
+        dialogue = self._dialogue(case, project, state)
+        with self._lock:
+            lock = self._locks.setdefault(id, threading.RLock())
+        return Applicant(case, project, state, dialogue, case.queries, lock)
 
     def language_of(self, id: str) -> str:
         """Return the language that a case was made for; "" for none. Raises: CaseGone, SealError."""
@@ -239,7 +250,7 @@ class CaseStore:
     def _read_dialogue(project: Project, state: Mapping[str, Any]) -> Dialogue:
         from wayforward.people.dialogue import Dialogue
 
-        with project.turn:
+        with project.turn.of(Rank.STEP):
             return Dialogue.from_dict(project.problem, state["dialogue"], changed="continue")
 
     def _hold(self, where: OrderedDict[Any, Any], place: Any, thing: Any) -> None:
@@ -281,9 +292,9 @@ class CaseStore:
 
     @contextmanager
     def _changing(
-        self, id: str, revision: int | None, act: str = "", long: bool = False
+        self, id: str, revision: int | None, act: str = "", rank: Rank = Rank.STEP
     ) -> Iterator[Applicant]:
-        """Open a case, let it be changed, store it. long: see `ThreadTurn.patiently`.
+        """Open a case, let it be changed, store it.
 
         Raises: CaseChanged; CaseError where the budget is spent.
         """
@@ -298,7 +309,7 @@ class CaseStore:
             )
         if not mine:  # another window is changing the one in memory
             one.dialogue = self._read_dialogue(one.project, one.state)
-        with one.project.turn.patiently() if long else one.project.turn:
+        with one.lock, one.project.turn.of(rank):
             yield one
             stored = None if one.dialogue is None else one.dialogue.to_dict()
         one.state["dialogue"] = stored

@@ -25,6 +25,7 @@ from wayforward.serve.consent import CURRENT
 from wayforward.serve.events import record
 from wayforward.serve.plans import SEED, ComparedPlans, PlanText, WhatIf, compared, plain_row, plans_of, texts
 from wayforward.serve.storage.tables import ApplicantCase, now
+from wayforward.serve.turns import Rank
 
 if TYPE_CHECKING:
     from wayforward.answers.refusal import Reason
@@ -80,7 +81,7 @@ class Cases(CaseStore):
         """
         from wayforward.people.dialogue import Dialogue
 
-        with self._changing(id, revision, "reply", long=True) as one:
+        with self._changing(id, revision, "reply", Rank.SEARCH) as one:
             dialogue = Dialogue(one.project.problem, one.x[0], questionnaire="page", seed=SEED)
             ends = (
                 dialogue.ask() is None
@@ -122,8 +123,15 @@ class Cases(CaseStore):
         """Return the question on the table; None before the limits and at the end."""
         if one.dialogue is None:
             return None
-        with one.project.turn:
+        with one.lock, one.project.turn:
             return one.dialogue.ask()
+
+    def learned(self, one: Applicant) -> list[str]:
+        """Return what the choices so far say, in sentences."""
+        if one.dialogue is None:
+            return []
+        with one.lock, one.project.turn.of(Rank.STEP):
+            return one.dialogue.learned()
 
     def form(self, one: Applicant) -> list[dict[str, Any]]:
         """Return one entry for each feature that the person may change, with help and what others have. places: what
@@ -156,7 +164,7 @@ class Cases(CaseStore):
         from wayforward.answers.standing import near_text
 
         problem = one.project.problem
-        with one.project.turn:
+        with one.project.turn.of(Rank.STEP):
             accepted, value = problem.reached(one.x)
             takes = problem.bound_target.needed()
             found = [] if accepted[0] else [reason.text(problem.schema, one.x[0]) for reason in self.why(one)]
@@ -176,7 +184,7 @@ class Cases(CaseStore):
             if (held := self._why.get(place)) is not None:
                 return held
         problem = one.project.problem
-        with one.project.turn:
+        with one.project.turn.of(Rank.STEP):
             found = reasons(problem, one.project.method.recommend(one.x, seed=SEED).rounded, 0)
         self._hold(self._why, place, found)
         return found
@@ -188,7 +196,7 @@ class Cases(CaseStore):
             if (held := self._plans.get(place)) is not None:
                 return held
         self._afford(one, "plans")
-        with one.project.turn.patiently():
+        with one.project.turn.of(Rank.SEARCH):
             found = plans_of(one.project.method, one.x, one.preferences)
         self._count(one, "plans")
         self._hold(self._plans, place, found)
@@ -201,7 +209,7 @@ class Cases(CaseStore):
             shown = self._texts.get(place)
         if shown is None:
             found = self.options(one)
-            with one.project.turn.patiently():
+            with one.project.turn.of(Rank.SEARCH):
                 shown = texts(found, set())
             self._hold(self._texts, place, shown)
         marked = {tuple(entry["action"]) for entry in one.state["kept"]}
@@ -211,8 +219,17 @@ class Cases(CaseStore):
         """Return how the dialogue ended, beside the plans that its page shows; None before that, and without one."""
         if one.dialogue is None:
             return None
-        with one.project.turn:
+        with one.lock, one.project.turn.of(Rank.STEP):
             return one.dialogue.end_beside(lambda: self.options(one))
+
+    def chosen(self, one: Applicant) -> PlanText | None:
+        """Return the plan that the dialogue led to, beside `end`, which says what else is enough; None for no plan."""
+        if one.dialogue is None:
+            return None
+        with one.lock, one.project.turn.of(Rank.STEP):
+            plan = one.dialogue.plan
+            marked = {tuple(entry["action"]) for entry in one.state["kept"]}
+            return None if plan is None else texts(plan, marked, slack=False)[0]
 
     def no_plan(self, one: Applicant) -> str:
         """Say why there is no plan, as far as it is known; '' where there is one."""
@@ -245,10 +262,11 @@ class Cases(CaseStore):
         """Return the plans that were kept, judged again now: by this model and this person's limits."""
         out = []
         for place, entry in enumerate(one.state["kept"]):
-            with one.project.turn:
+            with one.project.turn.of(Rank.STEP):
                 judged = self._judged(one, [entry["action"]])
-            if judged.found[0].any():
-                plan = texts(judged, set())[0]
+                shown = texts(judged, set())
+            if shown:
+                plan = shown[0]
             else:
                 plan = PlanText(
                     "",
@@ -332,7 +350,7 @@ class Cases(CaseStore):
         from wayforward.answers import Letterhead, letter
 
         head = Letterhead(day=day or date.today(), case=one.case.id[:8], contact=contact)
-        with one.project.turn:
+        with one.project.turn.of(Rank.SEARCH):
             return letter(one.project.problem, self.options(one), 0, reasons=self.why(one), head=head)
 
     def receipt(

@@ -120,9 +120,10 @@ def plans_of(method: Method, x: np.ndarray, preferences: Preferences | None = No
     return as_told(found)
 
 
-def texts(found: Recourse, marked: set[tuple[float | None, ...]]) -> list[PlanText]:
+def texts(found: Recourse, marked: set[tuple[float | None, ...]], slack: bool = True) -> list[PlanText]:
     """The options of the first person in words. Their numbers are told as they are: they were rounded when the plan was
-    made, and a plan that is rounded again would be another one on each page."""
+    made, and a plan that is rounded again would be another one on each page. slack: say what else is enough for a yes,
+    and how a plan bears small slips."""
     from wayforward.answers import consequences, options_table, steps
     from wayforward.answers.bound_text import bound_text
     from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, price_note
@@ -135,9 +136,9 @@ def texts(found: Recourse, marked: set[tuple[float | None, ...]]) -> list[PlanTe
         column = f"option {place + 1}"
         action = tuple(plain_row(found.action[0, option]))
         notes = (
-            order_text(found, option), region_text(found, option), steps_text(found, option),
-            time_text(found, option, start=date.today()), bound_text(found, option), margin_text(found, option),
-            *kind_notes(found, option),
+            order_text(found, option), region_text(found, option) if slack else "", steps_text(found, option),
+            time_text(found, option, start=date.today()), bound_text(found, option),
+            margin_text(found, option) if slack else "", *kind_notes(found, option),
         )  # fmt: skip
         out.append(
             PlanText(

@@ -25,6 +25,7 @@ from wayforward.serve.projects import Given, Project, published
 from wayforward.serve.retraining import DONE
 from wayforward.serve.services import Services
 from wayforward.serve.storage.tables import ModelVersion, User
+from wayforward.serve.turns import Rank
 
 try:
     import fcntl
@@ -168,12 +169,12 @@ def _answered_once(services: Services, id: str) -> None:
     if not len(refused):
         return
     train_apart(services.settings.home, id)
-    with turn, suppress(ProblemError):
+    with turn.of(Rank.SEARCH), suppress(ProblemError):
         if problem.retraining is not None:
             problem.retraining.condition(problem)
             problem.retraining.votes(problem, refused[:1])
     for x in refused[:, None]:
-        with turn:
+        with turn.of(Rank.SEARCH):
             if _went_all_the_way(project, x):
                 return
 

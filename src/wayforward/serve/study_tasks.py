@@ -19,6 +19,7 @@ from wayforward.serve.case_store import Applicant, CaseChanged, CaseError, CaseG
 from wayforward.serve.plans import SEED, PlanText, WhatIf, texts
 from wayforward.serve.projects import published
 from wayforward.serve.storage.tables import now
+from wayforward.serve.turns import Rank
 from wayforward.study.course import MOST_SECONDS, CourseError, ParticipantCourse, StudyStep
 from wayforward.study.protocol import StudyProtocol
 
@@ -111,7 +112,7 @@ class StudyTasks:
             except CaseError as error:  # the model was asked very often: they can still go on without a plan
                 return [], str(error)
         assert task.case.dialogue is not None
-        with task.case.project.turn:
+        with task.case.lock, task.case.project.turn.of(Rank.STEP):
             if (plan := task.case.dialogue.plan) is not None:
                 return texts(plan, set()), ""
             end = task.case.dialogue.end
@@ -207,7 +208,7 @@ class StudyTasks:
 
         place = json.dumps([case.case.model_id, case.state["x"]])
         if place not in self._cheapest:
-            with case.project.turn:
+            with case.project.turn.of(Rank.SEARCH):
                 found = case.project.method.recommend(case.x, seed=SEED).rounded
             if not found.found[0, 0]:
                 return None
@@ -254,7 +255,7 @@ def _misfit(cases: Cases, model_id: str, row: Mapping[str, Any]) -> str:
     except DataError as error:
         return str(error)
 
-    with project.turn:
+    with project.turn.of(Rank.SEARCH):
         if project.problem.reached(x)[0][0]:
             return gettext("It says yes to this person. Give one whom it refuses.")
         if not project.method.recommend(x, seed=SEED).found[0, 0]:

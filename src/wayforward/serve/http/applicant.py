@@ -218,19 +218,11 @@ def _choices(
         return go(request, "/case/limits")
     question = to.cases.question(one)
     if question is None:
-        return _page(request, one, "end.html", end=to.cases.end(one), plan=_last(to, one), json=json)
+        return _page(request, one, "end.html", end=to.cases.end(one), plan=to.cases.chosen(one), json=json)
     return _page(
-        request, one, "choices.html", status, question=question, learned=one.dialogue.learned(),
+        request, one, "choices.html", status, question=question, learned=to.cases.learned(one),
         problem_text=problem_text, json=json,
     )  # fmt: skip
-
-
-def _last(to: Services, one: Applicant) -> Any:
-    from wayforward.serve.plans import texts
-
-    assert one.dialogue is not None
-    plan = one.dialogue.plan
-    return None if plan is None else texts(plan, {tuple(entry["action"]) for entry in one.state["kept"]})[0]
 
 
 @router.post("/case/reply")
