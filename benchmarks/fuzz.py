@@ -21,7 +21,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -84,8 +84,10 @@ class Target:
     call: Callable[[Any], Any]
     apart: bool = False
     seen: Counter[str] = field(default_factory=Counter)
+    last: Any = None
 
     def __call__(self, drawn: Any) -> None:
+        self.last = drawn
         if self.apart:
             self._in_a_child(drawn)
             return
@@ -379,6 +381,8 @@ def calls(folder: Path) -> list[Target]:
         def call(
             drawn: tuple[str, Any], function: Callable[..., Any] = function, honest: Any = honest
         ) -> Any:
+            if drawn[0] == "progress" and callable(drawn[1]):
+                return None  # what the caller's own function raises is the caller's
             return function(**honest | {drawn[0]: drawn[1]})
 
         draw = st.tuples(st.sampled_from(sorted(honest)), st.one_of(st.sampled_from(JUNK), LEAF))
@@ -409,9 +413,18 @@ def tries(target: Target, number: int) -> Callable[[], None]:
     return found
 
 
-def run(seconds: float, only: str, seed: int) -> int:
+def told(error: BaseException) -> str:
+    """The last frames of an error and what was drawn, both cut to a length that can be read."""
+    frames = "".join(traceback.format_tb(error.__traceback__)[-6:])
+    return (
+        f"{frames}{type(error).__name__}: {error!s:.400}\n{' '.join(getattr(error, '__notes__', ())):.1500}"
+    )
+
+
+def run(seconds: float, only: str, seed: int, keep: Path | None) -> int:
     """Try all targets in turn until the time is over; print what failed and what was tried."""
-    with tempfile.TemporaryDirectory() as place:
+    keep = None if keep is None else keep.absolute()
+    with tempfile.TemporaryDirectory() as place, chdir(place):  # junk is a name of a file, too
         folder = Path(place)
         everything = [t for t in (*files(folder), *calls(folder), *models(folder)) if only in t.name]
         until, turn, failed = time.monotonic() + seconds, 0, {}
@@ -428,7 +441,11 @@ def run(seconds: float, only: str, seed: int) -> int:
                 except BaseException as error:
                     if isinstance(error, KeyboardInterrupt):
                         raise
-                    failed[target.name] = "".join(traceback.format_exception(error)[-12:])
+                    failed[target.name] = told(error)
+                    if keep is not None:
+                        (keep / target.name.replace(" ", "-")).write_bytes(
+                            target.last if isinstance(target.last, bytes) else repr(target.last).encode()
+                        )
                     print(f"== {target.name}\n{failed[target.name]}", flush=True)
     seen: Counter[str] = sum((t.seen for t in everything), Counter())
     print(f"{len(everything)} targets, {sum(seen.values()):,} tries: {dict(seen)}")
@@ -441,5 +458,6 @@ if __name__ == "__main__":
     options.add_argument("--seconds", type=float, default=600.0)
     options.add_argument("--only", default="", help="targets whose name holds this")
     options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--keep", type=Path, help="a folder for what was drawn where a target failed")
     given_options = options.parse_args()
-    sys.exit(run(given_options.seconds, given_options.only, given_options.seed))
+    sys.exit(run(given_options.seconds, given_options.only, given_options.seed, given_options.keep))

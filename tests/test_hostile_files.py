@@ -18,6 +18,7 @@ import pytest
 import wayforward as wf
 from wayforward.errors import FileFormatError, WayforwardError
 from wayforward.model import load, save
+from wayforward.model.flat_tables import FlatTable
 from wayforward.model.ubjson import read_ubjson
 
 pytest.importorskip("sklearn")
@@ -261,13 +262,18 @@ def test_broken_ubjson(what, tmp_path):
 # -- LightGBM ------------------------------------------------------------------------------------------------
 
 
+def unplaced(text):
+    """Trees are found without their places."""
+    return re.sub("\ntree_sizes=.*\n", "\n", text)
+
+
 def line(name, value):
     """Put another value into the first line of this name; trees are found without their places."""
 
     def change(text):
         old = next(one for one in text.split("\n") if one.startswith(f"{name}="))
         text = text.replace(old, f"{name}={value}", 1)
-        return text if name == "tree_sizes" else re.sub("\ntree_sizes=.*\n", "\n", text)
+        return text if name == "tree_sizes" else unplaced(text)
 
     return change
 
@@ -285,6 +291,18 @@ LIGHTGBM = {
     "more leaves than there are": (line("num_leaves", "9"), "values of"),
     "leaves without end": (line("num_leaves", "2000000000"), "leaves"),
     "leaves below nought": (line("num_leaves", "-1"), "leaves"),
+    "no number of categories": (lambda t: unplaced(t).replace("num_cat=0\n", "", 1), "num_cat"),
+    "categories that are not there": (line("num_cat", "1"), "cat_boundaries"),
+    "a word among the gains": (line("split_gain", "1 x 3"), "could not convert"),
+    "an underscore among the weights": (line("leaf_weight", "1 2 3_0 4"), "no number"),
+    "a gap in a tree": (
+        lambda t: unplaced(t).replace("\nleaf_value=", "\n\nleaf_value=", 1),
+        "belong to none",
+    ),
+    "a line without a name": (
+        lambda t: unplaced(t).replace("\nleaf_value=", "\nx\nleaf_value=", 1),
+        "belong to none",
+    ),
     "a split by categories without any": (line("decision_type", "3 2 2"), "KeyError", "categories"),
     "lines at leaves without columns": (line("is_linear", "1"), "KeyError"),
     "places that are none": (line("tree_sizes", "55 999"), "not where it says"),
@@ -293,12 +311,12 @@ LIGHTGBM = {
     "no classes": (line("num_class", "0"), "num_class"),
     "rounds of no trees": (line("num_tree_per_iteration", "0"), "num_tree_per_iteration"),
     "one line twice": (
-        lambda t: re.sub("\ntree_sizes=.*\n", "\n", t).replace("num_cat=0", "num_leaves=4", 1),
+        lambda t: unplaced(t).replace("num_cat=0", "num_leaves=4", 1),
         "twice",
     ),
     "no end": (lambda t: t.replace("end of trees", "end of treez"), "whole"),
     "cut off": (lambda t: t[: len(t) // 3], "whole"),
-    "a word where a number belongs": (line("left_child", "1 x -1"), "invalid literal"),
+    "a word where a number belongs": (line("left_child", "1 x -1"), "could not convert"),
 }
 
 
@@ -329,6 +347,109 @@ def test_a_tampered_booster_within_a_skops_file(library, tmp_path):
         for name, data in content.items():
             archive.writestr(name, data)
     refused(path, "leads back")
+
+
+# -- CatBoost: the indices of a buffer -------------------------------------------------------------------------
+
+LEVELS = np.array(list("abcdefgh"))[RNG.integers(0, 8, len(X))]
+MIXED = wf.Schema((*SCHEMA.features[:2], wf.Feature(name="c", kind="categorical", levels=tuple("abcdefgh"))))
+
+
+def catboost(kind):
+    """A file and its trees: of numbers, of trees that are not symmetric, of several classes, or of categories."""
+    module = pytest.importorskip("catboost")
+    more = {"grow_policy": "Lossguide"} if kind == "uneven" else {}
+    more |= {"loss_function": "MultiClass"} if kind == "classes" else {}
+    rows, y = X, Y if kind != "classes" else RNG.integers(0, 3, len(X))
+    if kind == "categories":
+        pd = pytest.importorskip("pandas")
+        rows, y = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": LEVELS}), (LEVELS > "d") ^ (X[:, 0] > 0)
+        more = {"cat_features": ["c"], "one_hot_max_size": 2}
+    quiet = {"verbose": 0, "allow_writing_files": False, "thread_count": 1}
+    return module.CatBoostClassifier(iterations=3, depth=3, **quiet, **more).fit(rows, y)
+
+
+def within(content):
+    size = struct.unpack("<I", content[4:8])[0]
+    return FlatTable.root(content[8 : 8 + size]).table(1)
+
+
+def numbers(field, dtype, change):
+    """Change a vector of the trees where it stands in the file."""
+
+    def changed(content):
+        old = within(content).array(field, dtype)
+        new = old.copy()
+        change(new)
+        assert content.count(old.tobytes()) == 1
+        return content.replace(old.tobytes(), new.tobytes())
+
+    return changed
+
+
+def at(place, value):
+    return lambda vector: vector.__setitem__(place, value)
+
+
+def worth(change):
+    """Change the first table of what categories are worth: the buckets of its search."""
+
+    def changed(content):
+        start = 12 + struct.unpack("<I", content[4:8])[0]
+        size = struct.unpack("<I", content[start : start + 4])[0]
+        raw = FlatTable.root(content[start + 4 : start + 4 + size]).array(1, "<u1")
+        buckets = raw.view([("hash", "<u8"), ("index", "<u4")]).copy()
+        change(buckets)
+        return content.replace(raw.tobytes(), buckets.tobytes())
+
+    return changed
+
+
+def far(buckets):
+    buckets["index"][buckets["hash"] != 2**64 - 1] = 2**31
+
+
+def last_column(content):
+    return content.replace(b"\x02\0\0\0\x02\0\0\0", b"\xff\xff\xff\x7f" * 2)
+
+
+CATBOOST = {
+    "a split that is not there": ("numbers", numbers(1, "<i4", at(0, 10**6)), "split that is not there"),
+    "a split before the first": ("numbers", numbers(1, "<i4", at(0, -1)), "split that is not there"),
+    "a tree without end": ("numbers", numbers(2, "<i4", at(0, 31)), "as long as"),
+    "trees that overlap": ("numbers", numbers(3, "<i4", at(1, 0)), "as long as"),
+    "a tree less": ("classes", numbers(2, "<i4", at(slice(None), (2, 3, 4))), "as long as", "as many"),
+    "a child beyond the tree": ("uneven", numbers(10, "<u2", at(0, 9999)), "node that is not there"),
+    "a leaf that is not there": ("uneven", numbers(11, "<u4", lambda v: v.__setitem__(v < 10**6, 10**6)), "leaf that"),
+    "a column without end": ("numbers", last_column, "columns"),
+    "a level worth what is not there": ("categories", worth(far), "is not there"),
+    "a search without end": ("categories", worth(at("hash", 7)), "does not end"),
+    "cut off": ("categories", lambda c: c[:-40], "cut off"),
+    "something behind it": ("numbers", lambda c: c + b"x", "behind its end"),
+    "an offset out of it": ("numbers", lambda c: c[:8] + b"\xff\xff\xff\x7f" + c[12:], "out of the file"),
+    "larger than it is": ("numbers", lambda c: c[:4] + b"\xff\xff\xff\x7f" + c[8:], "cut off"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", CATBOOST)
+def test_a_tampered_catboost_file(what, tmp_path):
+    kind, change, *words = CATBOOST[what]
+    path = save(catboost(kind), tmp_path / "model.cbm")
+    content = path.read_bytes()
+    tampered = change(content)
+    assert tampered != content
+    path.write_bytes(tampered)
+    refused(path, *words)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "uneven", "classes", "categories"])
+def test_honest_catboost_files_are_read(kind, tmp_path):
+    model, schema = catboost(kind), MIXED if kind == "categories" else SCHEMA
+    rows = (
+        np.column_stack([X[:, :2], np.searchsorted(list("abcdefgh"), LEVELS)]) if kind == "categories" else X
+    )
+    back = load(save(model, tmp_path / "model.cbm"), schema)
+    np.testing.assert_array_equal(back.native(rows)[0], wf.wrap(model, schema).native(rows)[0])
 
 
 # -- safetensors ----------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def fit_density(
     Raises: MethodError for an unknown kind; ProblemError for a group without accepted people, or too few for networks,
     and for infinite values; DataError for a missing value that the schema rules out; DeviceError.
     """
-    if kind not in get_args(Kind):
+    if not isinstance(kind, str) or kind not in get_args(Kind):
         raise MethodError(f"There is no density of kind {kind!r}. Choose one of {', '.join(get_args(Kind))}.")
     started = time.perf_counter()
     rows = checked_rows(schema, rows, "accepted people")

@@ -22,6 +22,7 @@ import numpy as np
 from wayforward.errors import FileFormatError, ModelError, WriteError, require
 from wayforward.model.adapted import first_line
 from wayforward.model.base import Model
+from wayforward.model.catboost_checks import check_catboost
 from wayforward.model.tree_checks import (
     check_estimators,
     check_lightgbm,
@@ -288,20 +289,19 @@ def _load_lightgbm(file: Path) -> Any:
 
 def _load_catboost(file: Path) -> Any:
     catboost = require("catboost", extra="catboost")
-    with file.open("rb") as stream:
-        if stream.read(4) != b"CBM1":
-            raise FileFormatError(
-                f"'{file.name}' is not a CatBoost model file. Save it with model.save_model."
-            )
+    content = file.read_bytes()
+    if content[:4] != b"CBM1":
+        raise FileFormatError(f"'{file.name}' is not a CatBoost model file. Save it with model.save_model.")
     try:
-        model = catboost.CatBoost().load_model(os.fspath(file))
+        check_catboost(content)
+        model = catboost.CatBoost().load_model(blob=content)
         classes = getattr(model, "classes_", None)
         kind = (
             catboost.CatBoostClassifier
             if classes is not None and len(classes)
             else catboost.CatBoostRegressor
         )
-        return kind().load_model(os.fspath(file))
+        return kind().load_model(blob=content)
     except Exception as error:
         raise _broken(file, error, "a CatBoost model") from None
 

@@ -178,7 +178,7 @@ def check_lightgbm(text: str) -> None:
         if sizes and len(sizes) != len(blocks):
             raise ValueError("its trees are not as many as it says")
         for number, block in enumerate(blocks):
-            tree = _entries(block)
+            tree = _entries(_lines(block))
             if block.removeprefix("Tree=").split("\n", 1)[0] != str(number):
                 raise ValueError("its trees are not in their order")
             _check_lightgbm_tree(tree, width)
@@ -192,6 +192,18 @@ def _check_places(content: bytes, start: int, end: int, sizes: list[int]) -> Non
         if size <= 0 or at > end or content[at : at + 5] != b"Tree=":
             raise ValueError("a tree is not where it says")
         at += size
+
+
+_MOST_LINES = 22  # of a tree, which LightGBM reads
+
+
+def _lines(block: str) -> str:
+    """The lines of a tree as LightGBM reads them: to the first empty one, each with a name. Raises: ValueError."""
+    lines, _, rest = block.partition("\n\n")
+    each = lines.removeprefix("Tree=").strip("\n").split("\n")[1:]
+    if rest.strip("\n") or "\r" in block or len(each) > _MOST_LINES or not all("=" in line for line in each):
+        raise ValueError("a tree has lines that belong to none")
+    return "\n".join(each)
 
 
 def _entries(block: str) -> dict[str, str]:
@@ -214,9 +226,11 @@ def _check_lightgbm_tree(tree: Mapping[str, str], width: int) -> None:
         for name in names:
             if name in tree and len(tree[name].split()) not in ((0, count) if splits == 0 else (count,)):
                 raise ValueError(f"a tree of {leaves} leaves has {len(tree[name].split())} values of {name}")
+            _numbers(tree.get(name, ""))  # LightGBM ends the process where a word stands for a number
     if "leaf_value" not in tree or not tree["leaf_value"].split():
         raise ValueError("a tree has no values at its leaves")
-    _numbers(tree["leaf_value"])
+    _numbers(tree.get("shrinkage", "1"))
+    count = _between(tree["num_cat"], 0, 1 << 24, "splits by categories")
     _check_linear(tree, leaves, width)
     if not splits:
         return
@@ -224,20 +238,19 @@ def _check_lightgbm_tree(tree: Mapping[str, str], width: int) -> None:
     for side in ("left_child", "right_child"):
         child = _integers(tree[side])
         children.append(np.concatenate([np.where(child < 0, splits + ~child, child), np.full(leaves, -1)]))
-    if min(len(_numbers(tree[name])) for name in ("threshold", "decision_type")) != splits:
+    if len(_numbers(tree["threshold"])) != splits:
         raise ValueError("a tree has not one threshold a split")
     column = np.concatenate([_integers(tree["split_feature"]), np.zeros(leaves, dtype=np.int64)])
     if len(check_tree(children[0], children[1], column, width)) != splits + leaves:
         raise ValueError("a tree has nodes that it does not lead to")
-    count = _between(tree.get("num_cat", "0"), 0, 1 << 24, "splits by categories")
-    by_codes = _integers(tree["decision_type"]) & 1 == 1
-    if not by_codes.any():
+    by_codes = _integers(tree.get("decision_type", "0 " * splits)) & 1 == 1
+    if not (count or by_codes.any()):
         return
     bounds, codes = _integers(tree["cat_boundaries"]), _integers(tree["cat_threshold"])
     which = _numbers(tree["threshold"])[by_codes]
     if (
         len(bounds) != count + 1 or bounds[0] != 0 or bounds[-1] != len(codes) or (np.diff(bounds) < 0).any()
-        or (which != np.round(which)).any() or which.min() < 0 or which.max() >= count
+        or (which != np.round(which)).any() or which.min(initial=0) < 0 or which.max(initial=-1) >= count
     ):  # fmt: skip
         raise ValueError("a tree has categories that are not there")
 
@@ -255,11 +268,17 @@ def _check_linear(tree: Mapping[str, str], leaves: int, width: int) -> None:
 
 
 def _numbers(text: str) -> np.ndarray:
-    return np.array([float(word) for word in text.split()])
+    return np.array([float(word) for word in _words(text)])
 
 
 def _integers(text: str) -> Ints:
-    return np.array([int(word) for word in text.split()], dtype=np.int64)
+    return np.array([int(word) for word in _words(text)], dtype=np.int64)
+
+
+def _words(text: str) -> list[str]:
+    if "_" in text or not text.isascii():
+        raise ValueError(f"'{text:.20}' holds what is no number")
+    return text.split()
 
 
 # -- scikit-learn --------------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ def fit_generator(
     Example: ``fit_generator("chvae", problem).report.bounds``.
     Raises: MethodError for an unknown kind or fewer than 10 rows; ProblemError without rows; MissingExtra; DeviceError.
     """
-    if kind not in get_args(Kind):
+    if not isinstance(kind, str) or kind not in get_args(Kind):
         raise MethodError(
             f"There is no generative model of kind {kind!r}. Choose one of {', '.join(get_args(Kind))}."
         )

@@ -47,7 +47,7 @@ class ShardSettings:
     deadline: Deadline | None = None
 
     def __post_init__(self) -> None:
-        if self.form not in get_args(Form):
+        if not isinstance(self.form, str) or self.form not in get_args(Form):
             raise DataError(f"form={self.form!r} is not known. Choose one of {', '.join(get_args(Form))}.")
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
             raise MethodError(f"k={self.k!r} options were asked for. Ask for k=1 or more.")

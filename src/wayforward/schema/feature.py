@@ -355,6 +355,6 @@ FIELDS = tuple(field.name for field in fields(Feature))
 def check_choice(name: str, field: str, value: str) -> None:
     """Raise SchemaError if a field of the feature `name` is none of the values that it can have."""
     allowed = _CHOICES[field]
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         hint = did_you_mean(str(value), allowed)
         raise SchemaError(f"'{name}' has {field}={value!r}; it must be one of {', '.join(allowed)}.{hint}")
