@@ -36,7 +36,7 @@ _HOME = {
     "methods_table": "methods",
     "evaluate": "evaluate",
     "evaluate_rows": "evaluate",
-    "recheck": "evaluate.rechecked",
+    "recheck": "scale.rechecking",
     "report": "answers",
     "recommend_table": "scale",
     "attack": "impact.disclosure",
@@ -87,7 +87,6 @@ if TYPE_CHECKING:
     from wayforward.deadline import Deadline
     from wayforward.errors import MissingExtra, WayforwardError
     from wayforward.evaluate import evaluate, evaluate_rows
-    from wayforward.evaluate.rechecked import recheck
     from wayforward.impact.disclosure import attack
     from wayforward.impact.honesty import honesty
     from wayforward.methods import method, methods_table, recommend
@@ -96,6 +95,7 @@ if TYPE_CHECKING:
     from wayforward.problem import Confidence, Population, Problem, Retraining, Target
     from wayforward.recourse import Outcome, Recourse
     from wayforward.scale import recommend_table
+    from wayforward.scale.rechecking import recheck
     from wayforward.schema import Feature, Schema
     from wayforward.world import (
         SCM,

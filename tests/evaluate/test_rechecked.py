@@ -10,7 +10,7 @@ import pytest
 
 import wayforward as wf
 from wayforward.errors import DataError
-from wayforward.evaluate.rechecked import Still, recheck
+from wayforward.evaluate.rechecked import Rechecked, Still, recheck
 from wayforward.testing.problems import case
 
 
@@ -62,6 +62,40 @@ def test_what_is_not_allowed_any_more_is_said_and_the_model_not_asked() -> None:
     assert (found.still[got.found] == Still.NOT_ALLOWED).all()
     assert np.isnan(found.score[got.found]).all()
     assert found.counts()["lost_all"] == int(got.found[:, 0].sum())
+
+
+def test_in_another_world_acts_lead_elsewhere_and_that_is_said() -> None:
+    """Judged are the same acts with the consequences of the other world: of one without any, the acts alone."""
+    it = case("forest", "causal", 0, 60)
+    got = wf.recommend(it.problem, it.x, k=2).rounded
+    assert not recheck(got, it.problem).elsewhere.any()
+    schema, model, target = it.problem.schema, it.problem.model, it.problem.target
+    alone = wf.Problem(schema, model, target, data=it.problem.require_reference())
+    found = recheck(got, alone)
+    after = np.where(np.isnan(got.action), got.x[:, None], got.action)
+    moved = it.problem.schema.differs(after, got.after).any(2) & got.found
+    np.testing.assert_array_equal(found.elsewhere, moved)
+    assert found.counts()["lead_elsewhere"] == moved.sum() > 0
+    for i, o in zip(*np.nonzero(moved & np.isfinite(found.score)), strict=True):
+        assert found.score[i, o] == alone.reached(after[i, o][None])[1][0]
+
+
+def test_of_nobody_there_is_nothing_to_join() -> None:
+    with pytest.raises(DataError, match="no answers to judge again"):
+        Rechecked.concat([])
+
+
+def test_shards_are_judged_as_one_answer(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    it = case("forest", "independent", 0, 40)
+    table = it.problem.schema.decode(it.x, "pandas")
+    answers = wf.recommend_table(it.problem, table, tmp_path / "out", rows_per_shard=9, k=2, room=0.0)
+    fixed = it.problem.with_(schema=it.problem.schema.revise(savings={"actionability": "immutable"}))
+    whole = wf.recheck(wf.recommend(it.problem, table, k=2), fixed)
+    for given in (answers, tmp_path / "out", str(tmp_path / "out")):
+        found = wf.recheck(given, fixed)
+        assert found.counts() == whole.counts()
+        np.testing.assert_array_equal(found.still, whole.still)
 
 
 def test_answers_about_other_columns_are_refused() -> None:

@@ -16,26 +16,23 @@ if TYPE_CHECKING:
 def run(path: Path, *, changes: dict[str, Any], csv: Path | None, json: Path | None) -> Rechecked:
     """Read answers, rebuild their problem with the changes given, and judge every plan again."""
     from wayforward.answers import write_csv
-    from wayforward.evaluate.rechecked import Rechecked, Still, recheck
+    from wayforward.evaluate.rechecked import Still
     from wayforward.scale import Answers
+    from wayforward.scale.rechecking import recheck
 
     room_for(json)
     room_for(csv, (".csv",))
     given = {name: value for name, value in changes.items() if value is not None}
+    answers: Answers | Recourse
     if path.is_dir():
         answers = Answers.open(path)
-        problem = question_of(path, answers.manifest.get("note") or {}, given).prepare(answers.schema).problem
-        parts, n = answers.parts(), len(answers.entries())
+        asked, n = answers.manifest.get("note") or {}, len(answers.entries())
     else:
-        got = Recourse.load(path)
-        problem = question_of(path, got.meta.get("question") or {}, given).prepare(got.schema).problem
-        parts, n = iter((got,)), 1
-    done = []
+        answers = Recourse.load(path)
+        asked, n = answers.meta.get("question") or {}, 1
+    problem = question_of(path, asked, given).prepare(answers.schema).problem
     with steps("judging", n) as progress:
-        for part in parts:
-            done.append(recheck(part, problem))
-            progress(len(done))
-    found = Rechecked.concat(done)
+        found = recheck(answers, problem, lambda done, _: progress(done))
     if csv is not None:
         columns = found.to_frame("dict")
         rows = zip(*(values.tolist() for values in columns.values()), strict=True)
@@ -51,6 +48,8 @@ def run(path: Path, *, changes: dict[str, Any], csv: Path | None, json: Path | N
         ("accepted now as they are", f"{counts['accepted_now']:,}"),
         ("were accepted, refused now", f"{counts['refused_now']:,}"),
     ]
+    if counts["lead_elsewhere"]:
+        lines.append(("plans that lead elsewhere in this world", f"{counts['lead_elsewhere']:,}"))
     lines += [(f"plans: {one.value}", f"{counts['options'][one.name]:,}") for one in Still]
     table(f"{found.answers.method}, judged again", ("", ""), lines)
     for file in (csv, json):

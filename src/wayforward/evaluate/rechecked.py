@@ -35,7 +35,8 @@ class Rechecked:
 
     answers: as people were told them. still (n, k): `Still` members, None in empty slots. cost, score (n, k): under the
     new problem; NaN in empty slots, score also where the model was not asked. accepted (n,): the new model says yes to
-    the person as they are.
+    the person as they are. elsewhere (n, k): in the world of the new problem the same acts lead elsewhere than was
+    told, so that the rest is about a row that nobody was told.
     """
 
     answers: Recourse
@@ -43,6 +44,7 @@ class Rechecked:
     cost: Costs
     score: Costs
     accepted: PersonMask
+    elsewhere: Mask
 
     @property
     def holds(self) -> Mask:
@@ -51,11 +53,13 @@ class Rechecked:
 
     @classmethod
     def concat(cls, parts: Iterable[Rechecked]) -> Rechecked:
-        """Join those of several groups of people."""
+        """Join those of several groups of people. Raises: DataError without any."""
         every = list(parts)
+        if not every:
+            raise DataError("There are no answers to judge again. Give those of at least one person.")
         joined = {
             name: np.concatenate([getattr(part, name) for part in every])
-            for name in ("still", "cost", "score", "accepted")
+            for name in ("still", "cost", "score", "accepted", "elsewhere")
         }
         return cls(Recourse.concat([part.answers for part in every]), **joined)
 
@@ -64,7 +68,8 @@ class Rechecked:
 
         people_with_a_plan: who had one and was asked about. of them: still_have_one (some option holds),
         first_holds, lost_all (none holds, and they are refused still), accepted_now. refused_now: who was accepted, and
-        is not any more. options: number of options by `Still`.
+        is not any more. options: number of options by `Still`. lead_elsewhere: options whose acts have other
+        consequences in the new problem's world than was told.
         """
         had = self.answers.found.any(1)
         have, accepted = self.holds.any(1), self.accepted & had
@@ -78,6 +83,7 @@ class Rechecked:
             "accepted_now": int(accepted.sum()),
             "refused_now": int((self.answers.accepted & ~self.accepted).sum()),
             "options": options,
+            "lead_elsewhere": int(self.elsewhere.sum()),
         }
 
     def to_frame(self, like: Any = None) -> Any:
@@ -86,7 +92,7 @@ class Rechecked:
         columns: dict[str, Any] = {"person": who}
         if self.answers.origin is not None:
             own = self.answers.origin.columns(
-                ("option", "still", "cost", "cost_before", "score", "score_before")
+                ("option", "still", "elsewhere", "cost", "cost_before", "score", "score_before")
             )
             columns |= {name: values[who] for name, values in own.items()}
         columns |= {
@@ -94,6 +100,7 @@ class Rechecked:
             "still": np.array([one.name for one in self.still[who, slot]], dtype=object),
             "cost": self.cost[who, slot],
             "cost_before": self.answers.cost[who, slot],
+            "elsewhere": self.elsewhere[who, slot],
             "score": self.score[who, slot],
             "score_before": self.answers.score[who, slot],
         }
@@ -110,9 +117,11 @@ class Rechecked:
 def recheck(answers: Recourse | str | Path, problem: Problem) -> Rechecked:
     """Judge the options of saved answers by another problem, such as one with a model that was trained again.
 
-    Every option is judged on the exact row that people were told: the new model itself is asked, and schema, rules, the
-    people's limits and all that the problem asks for are looked at again. Who could not be read is left out of the
-    counts. answers: from memory, or a file of `Recourse.save`.
+    The acts are those that people were told, and what follows from them is worked out in the world of the problem. In
+    the same world that is the exact row that people were told; where it is another, `elsewhere` says so. The new model
+    itself is asked about it, and schema, rules, the people's limits and all that the problem asks for are looked at
+    again. Who could not be read is left out of the counts. answers: from memory, or a file of `Recourse.save`;
+    `wf.recheck` takes answers in shards, too.
     Example: ``wf.recheck("answers.parquet", new_problem).counts()``.
     Raises: DataError for a problem with other features or levels; FileFormatError.
     """
@@ -128,7 +137,7 @@ def recheck(answers: Recourse | str | Path, problem: Problem) -> Rechecked:
     _same_columns(saved, problem)
     still = np.full((saved.n, saved.k), None, dtype=object)
     cost, score = np.full((2, saved.n, saved.k), np.nan)
-    accepted = np.zeros(saved.n, dtype=bool)
+    accepted, elsewhere = np.zeros(saved.n, dtype=bool), np.zeros((saved.n, saved.k), dtype=bool)
     there = np.flatnonzero(saved.readable)
     if there.size:
         wishes = None if saved.preferences is None else saved.preferences.take(there)
@@ -146,8 +155,11 @@ def recheck(answers: Recourse | str | Path, problem: Problem) -> Rechecked:
             end[mask] = one
         end[accepted[there[who]]] = Still.NOT_NEEDED
         still[there[who], slot] = end
+        elsewhere[there[who], slot] = problem.schema.differs(judged.after, saved.after[there[who], slot]).any(
+            1
+        )
         cost[there[who], slot], score[there[who], slot] = judged.cost, judged.value
-    return Rechecked(saved, still, cost, score, accepted)
+    return Rechecked(saved, still, cost, score, accepted, elsewhere)
 
 
 def _same_columns(saved: Recourse, problem: Problem) -> None:
