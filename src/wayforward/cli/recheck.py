@@ -26,11 +26,11 @@ def run(path: Path, *, changes: dict[str, Any], csv: Path | None, json: Path | N
     answers: Answers | Recourse
     if path.is_dir():
         answers = Answers.open(path)
-        asked, n = answers.manifest.get("note") or {}, len(answers.entries())
+        question, n = answers.manifest.get("note") or {}, len(answers.entries())
     else:
         answers = Recourse.load(path)
-        asked, n = answers.meta.get("question") or {}, 1
-    problem = question_of(path, asked, given).prepare(answers.schema).problem
+        question, n = answers.meta.get("question") or {}, 1
+    problem = question_of(path, question, given).prepare(answers.schema).problem
     with steps("judging", n) as progress:
         found = recheck(answers, problem, lambda done, _: progress(done))
     if csv is not None:
