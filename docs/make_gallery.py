@@ -271,6 +271,13 @@ def one_after_another() -> Scene:
     return made
 
 
+def by_policy() -> Scene:
+    """The same act, by a policy that learns from those who are refused."""
+    made = one_after_another()
+    made.given |= {"rounds": 2, "learners": 60}
+    return made
+
+
 SCENES: dict[str, Callable[[], Scene]] = {
     "local-search": lambda: scene(k=3),
     "nearest-observable": lambda: scene(k=2),
@@ -278,6 +285,8 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "growing-spheres": lambda: scene(after=spheres),
     "face": lambda: scene(after=path),
     "action-sequences": one_after_another,
+    "fare": by_policy,
+    "efare": by_policy,
     "wachter": scene,
     "dice": lambda: scene(k=4),
     "lowprofool": scene,

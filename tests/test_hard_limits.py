@@ -34,6 +34,7 @@ SMALL = {
     "samples": 200,
     "prototypes": 3,
     "values": 6,
+    "learners": 10,
 }
 
 

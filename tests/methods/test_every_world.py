@@ -59,6 +59,8 @@ QUICK = {  # parameters that make the tests quick
     "asp": {"values": 6, "most": 2},
     "ordce": {"base": "nearest-observable"},
     "dace": {"prototypes": 3, "values": 6, "solves": 2, "changes": 2, "nodes": 50},
+    "fare": {"learners": 8, "rounds": 1, "simulations": 6, "most": 3},
+    "efare": {"learners": 8, "rounds": 1, "simulations": 6, "most": 3},
     "focus": {"steps": 15, "rate": 0.1},
     "wachter": {"rounds": 3, "steps": 10, "rate": 0.2},
     "dice": {"steps": 20, "rate": 0.1},

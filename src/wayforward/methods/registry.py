@@ -50,6 +50,8 @@ METHODS = Registry(
         "asp": "asp:Asp",
         "ceml": "ceml:Ceml",
         "dace": "dace:Dace",
+        "fare": "fare:Fare",
+        "efare": "efare:Efare",
     },
 )
 

@@ -84,7 +84,7 @@ class Sequences(NamedTuple):
     def actions(self, n: int, k: int) -> Actions:
         """(n, k, d) the cheapest k of each person."""
         out = np.full((n, k, self.action.shape[1]), np.nan)
-        slot = _place_within(self.person)
+        slot = place_within(self.person)
         out[self.person[slot < k], slot[slot < k]] = self.action[slot < k]
         return out
 
@@ -117,12 +117,12 @@ class ActSearch:
     def run(self, keep: int, limit: int) -> Sequences:
         """Return the cheapest sequence of each set of acts, at most k a person. keep: states of a person that go on;
         limit: model rows a person."""
-        people, front, found = self.people, self._start(), []
+        people, front, found = self.people, self.start(), []
         self.first = people.score(np.arange(people.n), people.x)  # (n,) as they stand
         for length in range(self.most):
             more = self._extended(front, length)
             spare = limit - people.rows[more.who]
-            more = more.take(_place_within(more.who) < spare)  # in the order of cost
+            more = more.take(place_within(more.who) < spare)  # in the order of cost
             got = people.evaluate(more.who, more.action)
             more.score = got.score
             found.append(more.take(got.reached))
@@ -131,10 +131,15 @@ class ActSearch:
             front = front.take(self._go_on(front, keep))
             if not front.who.size:
                 break
-        ends = self._cheapest(States.joined(found), 2 * self.k)
+        return self.finished(States.joined(found))
+
+    def finished(self, found: States) -> Sequences:
+        """Return the cheapest k of sequences that turn the decision, each taken back as far as it goes."""
+        ends = self._cheapest(found, 2 * self.k)
         return self._with_paths(self._cheapest(self._taken_back(ends), self.k))
 
-    def _start(self) -> States:
+    def start(self) -> States:
+        """Everybody as they stand, before any act."""
         n, d = self.people.n, self.people.d
         zeros, none = np.zeros(n), np.full((n, d), np.nan)
         return States(
@@ -144,15 +149,7 @@ class ActSearch:
 
     def _extended(self, front: States, length: int) -> States:
         """Every state that one more act leads to, the cheapest of those that are the same, in order of cost."""
-        parts = []
-        for a in range(len(self.acts)):
-            able = self.people.free[front.who][:, self.acts.columns[a]].all(1) & ~(front.acts == a).any(1)
-            rows, value = self._choices(a, front, np.flatnonzero(able))
-            start = front.take(rows)
-            start.acts[:, length], start.value[:, length] = a, value
-            made, good = self._step(start, length)
-            parts.append(made.take(good))
-        more = States.joined(parts)
+        more = self.ways_on(front, length)[0]
         more = more.take(np.lexsort((more.spent, more.who)))
         done = np.sort(more.acts, axis=1)
         key = np.concatenate(
@@ -160,11 +157,35 @@ class ActSearch:
         )
         return more.take(np.sort(np.unique(key, axis=0, return_index=True)[1]))
 
-    def _choices(self, a: int, front: States, rows: np.ndarray) -> tuple[np.ndarray, Floats]:
-        """Return row numbers of states, repeated, and what act a may move its feature to from there."""
+    @property
+    def first_choice(self) -> Ints:
+        """(acts + 1,) the number of each act's first choice: one, one a level, or one a value that is tried."""
+        levels, moved = self.schema.n_levels, self.acts.moved
+        each = [
+            1 if j < 0 else int(levels[j]) if self.schema.has_levels[j] else 2 * self.grid + 1 for j in moved
+        ]
+        return np.concatenate([[0], np.cumsum(each)])
+
+    def ways_on(self, front: States, length: int) -> tuple[States, Ints, Ints]:
+        """Return every state that one more act leads to, which row of the front each is from, and by which choice."""
+        parts, parents, choices = [], [], []
+        for a in range(len(self.acts)):
+            able = self.people.free[front.who][:, self.acts.columns[a]].all(1) & ~(front.acts == a).any(1)
+            rows, value, column = self._choices(a, front, np.flatnonzero(able))
+            start = front.take(rows)
+            start.acts[:, length], start.value[:, length] = a, value
+            made, good = self._step(start, length)
+            parts.append(made.take(good))
+            parents.append(rows[good])
+            choices.append(self.first_choice[a] + column[good])
+        return States.joined(parts), np.concatenate(parents), np.concatenate(choices)
+
+    def _choices(self, a: int, front: States, rows: np.ndarray) -> tuple[np.ndarray, Floats, Ints]:
+        """Return row numbers of states, repeated, what act a may move its feature to from there, and which choice of
+        the act that is."""
         j = int(self.acts.moved[a])
         if j < 0:
-            return rows, np.full(len(rows), np.nan)
+            return rows, np.full(len(rows), np.nan), np.zeros(len(rows), np.int64)
         who, now = front.who[rows], front.after[rows, j]
         low, high = self.acts.span(a, now)
         low, high = np.fmax(self.people.low[who, j], low), np.fmin(self.people.high[who, j], high)
@@ -181,7 +202,7 @@ class ActSearch:
             good = (to >= low[:, None] - self.schema.slack[j]) & (to <= high[:, None] + self.schema.slack[j])
         good &= np.isfinite(to) & (to != now[:, None])
         at, column = np.nonzero(good)
-        return rows[at], to[at, column]
+        return rows[at], to[at, column], column
 
     def _step(self, start: States, at: int) -> tuple[States, Mask]:
         """Carry out the act at a place of each sequence; return the new states and where it can be carried out.
@@ -241,7 +262,7 @@ class ActSearch:
     def _bound(self, found: list[States]) -> None:
         """Learn what the k-th cheapest set of acts costs, which nothing dearer can replace."""
         kinds = self._cheapest(States.joined(found), self.k)
-        last = _place_within(kinds.who) == self.k - 1
+        last = place_within(kinds.who) == self.k - 1
         self.best[kinds.who[last]] = kinds.spent[last]
 
     def _cheapest(self, ends: States, most: int) -> States:
@@ -252,7 +273,7 @@ class ActSearch:
         where = np.where(np.isnan(ends.action), np.inf, ends.action)  # two sets of acts may lead to one place
         same = np.concatenate([ends.who[:, None], where], axis=1)
         ends = ends.take(np.sort(np.unique(same, axis=0, return_index=True)[1]))
-        return ends.take(_place_within(ends.who) < most)
+        return ends.take(place_within(ends.who) < most)
 
     def _go_on(self, front: States, keep: int) -> np.ndarray:
         """Row numbers of those that go on: of each person those of most score per cost and the cheapest, in turn."""
@@ -263,14 +284,14 @@ class ActSearch:
         for key in (price, front.spent):
             order = np.lexsort((front.spent, key, front.who))
             rank = np.empty(len(order), dtype=np.int64)
-            rank[order] = _place_within(front.who[order])
+            rank[order] = place_within(front.who[order])
             ranks.append(rank)
         order = np.lexsort((ranks[1], np.minimum(2 * ranks[0], 2 * ranks[1] + 1), front.who))
-        return np.sort(order[_place_within(front.who[order]) < keep])
+        return np.sort(order[place_within(front.who[order]) < keep])
 
     def _replayed(self, ends: States) -> tuple[States, Mask, np.ndarray]:
         """Carry out whole sequences from where people stand: end states, whether it can be done, path (m, most, d)."""
-        start = self._start().take(ends.who)
+        start = self.start().take(ends.who)
         start.acts, start.value = ends.acts, ends.value
         good = np.ones(len(ends.who), dtype=bool)
         path = np.full((len(ends.who), self.most, self.people.d), np.nan)
@@ -327,7 +348,7 @@ def own_of(x: Rows, wishes: Preferences | None) -> Floats:
     return x if wishes is None else np.concatenate([x, wishes.as_rows()], axis=1)
 
 
-def _place_within(who: Ints) -> Ints:
+def place_within(who: Ints) -> Ints:
     """(m,) of sorted numbers: how many equal ones stand before."""
     first = np.r_[True, who[1:] != who[:-1]] if len(who) else np.empty(0, dtype=bool)
     start = np.flatnonzero(first)
