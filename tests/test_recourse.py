@@ -191,3 +191,35 @@ def test_a_claim_that_was_edited_in_a_file_is_not_believed(tmp_path, name):
     file.write_text(json.dumps(text))
     with pytest.raises(FileFormatError, match="checksum"):
         Recourse.load(file)
+
+
+def test_a_proof_in_a_file_is_proved_again_with_its_problem_and_a_wrong_claim_is_not_believed(
+    tmp_path, monkeypatch
+):
+    """Bounds alone, which the judge asks, do not prove all that a search proves."""
+    from dataclasses import replace
+
+    made = case("forest", n=12)
+    x = made.x[made.refused][:4]
+    wishes = Preferences.none(made.problem.schema, len(x)).at_most(1)
+    got = recommend(made.problem, x, preferences=wishes)
+    none = got.outcome[:, 0] == Outcome.NONE_EXISTS
+    assert none.any() and got.found[:, 0].any()
+    judge = type(made.problem).check
+    asked = []
+
+    def without_bounds(self, *args, **more):
+        if more.get("prove") and not asked:
+            asked.append(more.pop("prove"))
+        return judge(self, *args, **more)
+
+    monkeypatch.setattr(type(made.problem), "check", without_bounds)
+    file = got.save(tmp_path / "answers.json")
+    again = Recourse.load(file, problem=made.problem)
+    assert asked and (again.outcome == got.outcome).all()
+    assert again.explain(int(none.argmax())) == got.explain(int(none.argmax()))
+    wrong = replace(got, outcome=np.full_like(got.outcome, Outcome.NONE_EXISTS))
+    wrong.action[:], wrong.after[:] = np.nan, np.nan
+    judged = wrong.judged_by(made.problem)
+    assert (judged.outcome[none] == Outcome.NONE_EXISTS).all()
+    assert (judged.outcome[~none] == Outcome.NOT_FOUND).all()

@@ -86,7 +86,16 @@ def test_units_that_everybody_knows_need_no_translation(unit, one, more):
         ({"xx": {}}, "housing.*'xx'.*no such language"),
         ({"de": {"labl": "Wohnen"}}, "housing.*labl.*Did you mean 'label'"),
         ({"de": {"level_labels": ["Miete"]}}, "housing.*1 level_labels for 2 levels"),
-        ({"de": {"unit": ["a", "b", "c"]}}, "housing.*3 units"),
+        (
+            {"de": {"unit": ["a", "b", "c"]}},
+            r"housing.*'de', has unit=\['a', 'b', 'c'\]. Give one text, or two",
+        ),
+        ({"de": {"unit": ["a"]}}, r"housing.*'de', has unit=\['a'\]. Give one text, or two"),
+        ({"de": {"unit": [1, 2]}}, r"housing.*'de', has unit=\[1, 2\].*\[Kind, Kinder\]"),
+        ({"de": {"unit": ["Kind", " "]}}, r"housing.*'de', has unit=\['Kind', ' '\]"),
+        ({"de": {"unit": 3}}, "housing.*'de', has unit=3. Give one text"),
+        ({"de": {"unit": None}}, "housing.*'de', has unit=None"),
+        ({"de": {"unit": {"one": "Kind"}}}, r"housing.*'de', has unit=\{'one': 'Kind'\}"),
         ({"de": {"special": {-1: "nie"}}}, "housing.*-1, which is no special value"),
         ({"de": "Wohnen"}, "housing.*de"),
     ],
@@ -97,6 +106,29 @@ def test_translations_that_do_not_fit_are_refused(translations, message):
         Schema.from_dict(data)
     with pytest.raises(SchemaError, match=message):
         Schema.from_dict(TRANSLATED).revise(housing={"translations": translations})
+
+
+@pytest.mark.parametrize(
+    ("unit", "message"),
+    [
+        (["exam", "exams"], r"has unit=\['exam', 'exams'\].*translations: \{en: \{unit: \[exam, exams\]\}\}"),
+        (3, r"has unit=3. Give one text, .* such as 'years'.*\[child, children\]"),
+        (None, "has unit=None. Give one text"),
+    ],
+)
+def test_a_unit_that_is_no_text_is_refused_with_the_next_step(unit, message):
+    entry = {"name": "exams", "kind": "integer", "low": 0, "high": 20, "unit": unit}
+    with pytest.raises(SchemaError, match=f"^'exams' {message}"):
+        Feature(**entry)
+    with pytest.raises(SchemaError, match=f"^In the schema, 'exams' {message}"):
+        Schema.from_dict({"features": [entry]})
+
+
+def test_one_and_several_in_the_language_of_the_schema():
+    """As the error about a unit advises."""
+    words_ = {"en": {"unit": ["child", "children"]}}
+    one = Feature(name="children", kind="integer", low=0, high=9, unit="children", translations=words_)
+    assert (one.unit_of(1), one.unit_of(2)) == ("child", "children")
 
 
 @pytest.mark.parametrize("special", [["never"], "never", {"never": -7}, 7])

@@ -538,7 +538,8 @@ class Recourse:
         """The same people and options, judged by a `Problem`: an option that does not hold is none any more.
 
         Options whose acts are named keep them, with their order and months; kinds, and how many models trained again
-        said yes, stay with options to which this model gives the score they had.
+        said yes, stay with options to which this model gives the score they had. That nothing exists for somebody is
+        proved again, by `wayforward.recommend`; where it is not, their outcome is `NOT_FOUND`.
 
         Raises: DataError for a problem with other features.
         """
@@ -557,6 +558,7 @@ class Recourse:
             got = problem.check(
                 self.x[there], self.action[there], self.k, preferences=own, prove=True, method=self.method
             )
+            got = _proved_again(self.outcome[there], got)
         odd = {int(i): str(self.reasons[i]) for i in np.flatnonzero(~self.readable)}
         got = got.among(self.x, odd, wishes) if odd and there.size else got
         got, meta = _with_what_was_known(self, got), self.meta
@@ -874,6 +876,19 @@ def _origin(names: Any, values: Any, n: int) -> Origin:
 
 def _array(values: Any) -> np.ndarray:
     return np.array(values, dtype=object).astype(np.float64) if values else np.empty(0)
+
+
+def _proved_again(claimed: np.ndarray, got: Recourse) -> Recourse:
+    """Return answers with NONE_EXISTS where an earlier one, claimed (n, k), said so and it is proved anew."""
+    none, lost = Outcome.NONE_EXISTS, Outcome.NOT_FOUND
+    who = np.flatnonzero((claimed[:, 0] == none) & (got.outcome[:, 0] == lost))
+    if not who.size:
+        return got
+    wishes = None if got.preferences is None else got.preferences.take(who)
+    asked = hook("methods:recommend")(got.problem, got.x[who], k=1, preferences=wishes)
+    outcome = got.outcome.copy()
+    outcome[who[asked.outcome[:, 0] == none]] = none
+    return replace(got, outcome=outcome)
 
 
 def _with_what_was_known(old: Recourse, got: Recourse) -> Recourse:

@@ -12,7 +12,14 @@ import numpy as np
 from wayforward.errors import SchemaError, did_you_mean, shown
 from wayforward.language import gettext, language, one_line
 from wayforward.schema import carried
-from wayforward.schema.translation import NOTHING, FeatureWords, Translations, checked, special_pairs
+from wayforward.schema.translation import (
+    NOTHING,
+    FeatureWords,
+    Translations,
+    check_units,
+    checked,
+    special_pairs,
+)
 from wayforward.schema.units import unit_text
 
 Kind = Literal["real", "integer", "binary", "ordinal", "categorical", "carried"]
@@ -107,8 +114,11 @@ class Feature:
             object.__setattr__(self, "special", special_pairs(self.special))
         except SchemaError as error:
             raise SchemaError(f"'{self.name}' has {error}") from None
+        check_units({"name": self.name, "unit": self.unit})
         for field in ("levels", "level_labels"):
             object.__setattr__(self, field, self._listed(field))
+        states = set(dict(self.special))  # the checks below speak the language in use
+        object.__setattr__(self, "translations", checked(self.translations, self.name, self.n_levels, states))
         if self.kind == "carried":
             object.__setattr__(self, "actionability", "immutable")
             self._check_carried()
@@ -119,8 +129,6 @@ class Feature:
             )
         self._check_levels() if self.has_levels else self._check_numbers()
         self._check_time()
-        states = set(dict(self.special))
-        object.__setattr__(self, "translations", checked(self.translations, self.name, self.n_levels, states))
 
     def _listed(self, field: str) -> tuple[Any, ...]:
         """The levels or their labels as a tuple. Raises: SchemaError for what is no list in an order."""

@@ -27,6 +27,7 @@ from wayforward.schema.tables import (
     read_frame,
     table_library,
 )
+from wayforward.schema.translation import check_units
 
 if TYPE_CHECKING:
     from wayforward.rules import RuleSet
@@ -580,6 +581,7 @@ class Schema:
         made = []
         for i, entry in enumerate(entries):
             name = entry.get("name", f"number {i + 1}") if isinstance(entry, Mapping) else f"number {i + 1}"
+            check_units(entry, f"In the {source}, ")
             try:
                 made.append(adapter.validate_python(entry))
             except ValidationError as error:
@@ -593,7 +595,7 @@ class Schema:
                     else ""
                 )
                 raise SchemaError(
-                    f"In the {source}, feature '{name}': {place}: {first['msg']}.{near}"
+                    f"In the {source}, feature '{name}': {place}: {first['msg']}, not {shown(first['input'])}.{near}"
                 ) from None
         rules = data.get("rules") or ()
         if not isinstance(rules, (list, tuple)) or not all(isinstance(rule, str) for rule in rules):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
-from wayforward.errors import SchemaError, suggest
+from wayforward.errors import SchemaError, shown, suggest
 from wayforward.language import LANGUAGES
 
 Special = tuple[tuple[float, str], ...]
@@ -31,8 +31,9 @@ class FeatureWords:
     def __post_init__(self) -> None:
         object.__setattr__(self, "special", special_pairs(self.special))
         object.__setattr__(self, "level_labels", tuple(str(label) for label in self.level_labels))
+        check_unit("FeatureWords", self.unit)
         if not isinstance(self.unit, str):
-            object.__setattr__(self, "unit", tuple(str(text) for text in self.unit))
+            object.__setattr__(self, "unit", tuple(self.unit))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what is left out is left out."""
@@ -53,6 +54,34 @@ def special_pairs(given: Any) -> Special:
         raise SchemaError(
             f"special={given!r} does not say which value has which words. Give a mapping such as {{-7: 'never'}}."
         ) from None
+
+
+def check_unit(place: str, given: Any) -> None:
+    """Raises: SchemaError for a unit in another language that is neither one text nor two."""
+    one = isinstance(given, str)
+    two = isinstance(given, (list, tuple)) and all(isinstance(text, str) and text.strip() for text in given)
+    if not one and not (two and len(given) == 2):
+        raise SchemaError(
+            f"{place} has unit={shown(given)}. Give one text, or two: for one and for several, such as [Kind, Kinder]."
+        )
+
+
+def check_units(entry: Any, place: str = "") -> None:
+    """Raises: SchemaError that names a feature in plain data whose unit, in whichever language, is no text."""
+    if not isinstance(entry, Mapping):
+        return
+    name, unit = f"{place}'{entry.get('name')}'", entry.get("unit", "")
+    if not isinstance(unit, str):
+        pair = isinstance(unit, (list, tuple)) and [str(text) and type(text) for text in unit] == [str, str]
+        own = f"[{unit[0]}, {unit[1]}]" if pair else "[child, children]"
+        raise SchemaError(
+            f"{name} has unit={shown(unit)}. Give one text, for several things, such as 'years'; where one thing is "
+            f"called otherwise, leave the unit a text and add both: translations: {{en: {{unit: {own}}}}}."
+        )
+    others = entry.get("translations")
+    for code, given in others.items() if isinstance(others, Mapping) else ():
+        if isinstance(given, Mapping):
+            check_unit(f"{name}, translated to '{code}',", given.get("unit", ""))
 
 
 NOTHING = FeatureWords()
@@ -80,6 +109,7 @@ def _checked(place: str, given: Any, n_levels: int, special: set[float]) -> Feat
         known = [one.name for one in fields(FeatureWords)]
         for unknown in (key for key in given if key not in known):
             raise SchemaError(f"{place} has no field {unknown!r}.{suggest(unknown, known)}")
+        check_unit(place, given.get("unit", ""))
         try:
             given = FeatureWords(**given)
         except SchemaError as error:
@@ -89,10 +119,6 @@ def _checked(place: str, given: Any, n_levels: int, special: set[float]) -> Feat
     for field in ("label", "description"):
         if not isinstance(getattr(given, field), str):
             raise SchemaError(f"{place} has {field}={getattr(given, field)!r}. Give a text.")
-    if isinstance(given.unit, tuple) and len(given.unit) != 2:
-        raise SchemaError(
-            f"{place} has {len(given.unit)} units. Give one text, or two: for one and for several."
-        )
     if given.level_labels and len(given.level_labels) != n_levels:
         raise SchemaError(
             f"{place} has {len(given.level_labels)} level_labels for {n_levels} levels. Give one "

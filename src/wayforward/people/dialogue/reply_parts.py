@@ -13,6 +13,7 @@ from wayforward.answers import words
 from wayforward.errors import MissingExtra, ReplyError
 from wayforward.language import LANGUAGES, gettext, language, use_language
 from wayforward.people.dialogue.german_replies import english_digits, in_english
+from wayforward.people.dialogue.number_words import in_digits, tells_scale
 from wayforward.people.dialogue.question import LIKERT, Option
 
 if TYPE_CHECKING:
@@ -108,16 +109,37 @@ def is_unsure(reply: Any) -> bool:
 
 
 _DAYS = {"day": 1.0, "week": 7.0, "month": 365.25 / 12, "year": 365.25}
+_MONEY = {"euro": ("eur", "€"), "dollar": ("usd", "$", "us$"), "pound": ("gbp", "£")}
 _NUMBER = re.compile(
     r"^([+\u2212-]?)\s*(\d[\d,' \u202f]*(?:\.\d+)*|\.\d+)\s*(?:(k|m)(?![a-z]))?\s*(%)?\s*(.*)$"
 )
 
 
 def number(reply: Any, feature: Feature, now: float) -> float:
-    """A number that somebody typed, in the feature's unit: 6500, "6,500 EUR", "6.5k", "37,5", "35 %", "+500".
+    """A number that somebody typed, in the feature's unit: 6500, "6,500 EUR", "6.5k", "37,5", "35 %", "+500", "ten".
 
     A sign counts from where they stand. Raises: ReplyError that says what would fit.
     """
+    try:
+        return _number(reply, feature, now)
+    except ReplyError:
+        digits = _amount_in_digits(reply)
+        if digits is None or (tells_scale(str(reply)) and tells_scale(f"{feature.unit} {feature.text_unit}")):
+            raise  # "two thousand" where thousands are counted may be either
+    return _number(digits, feature, now)
+
+
+_SIGN = {"minus": "-", "plus": "+"}
+
+
+def _amount_in_digits(reply: Any) -> str | None:
+    """A text with a number in words, in digits: "minus five hundred" -> "-500"; None for another reply."""
+    text = plain(reply) if isinstance(reply, str) else ""
+    digits = re.sub("^(minus|plus) (?=[0-9])", lambda found: _SIGN[found[1]], in_digits(text, alone=True))
+    return None if digits == text else digits
+
+
+def _number(reply: Any, feature: Feature, now: float) -> float:
     fits = gettext("Type a number, such as {example}.", example=_example(feature, now))
     if isinstance(reply, bool):
         raise ReplyError(gettext("That is no number. {advice}", advice=fits))
@@ -144,6 +166,8 @@ def number(reply: Any, feature: Feature, now: float) -> float:
         own.split("/")[0],
         plain(feature.unit_of(1)),
     )
+    if unit.split("/")[0] in _MONEY.get(rest.rstrip("s"), ()):
+        rest = unit
     if rest and not times and rest not in known and rest.rstrip("s") not in known:
         text = gettext("'{reply}' has something after the number. {advice}", reply=_short(reply), advice=fits)
         raise ReplyError(text)
@@ -330,8 +354,8 @@ def asks_meaning(reply: Any) -> bool:
 
 
 def is_amount(reply: Any) -> bool:
-    """Whether a text is an amount and not the number of an option: "25%", "0,25", "3,500 EUR"."""
-    text = as_text(reply)
+    """Whether a text is an amount and not the number of an option: "25%", "0,25", "3,500 EUR", "two thousand"."""
+    text = as_text(_amount_in_digits(reply) or reply)
     if text is None or _AMOUNT.fullmatch(text) is None:
         return False
     return not re.fullmatch(r"\d{1,3}", text) and not re.fullmatch(r"\d+(?:\s*[,;]\s+\d+)+", text)

@@ -14,6 +14,7 @@ from wayforward.errors import PreferencesError, ReplyError
 from wayforward.language import N_, gettext, language
 from wayforward.people.dialogue import questionnaire as q
 from wayforward.people.dialogue.deadlines import read_deadline
+from wayforward.people.dialogue.number_words import in_digits
 from wayforward.people.dialogue.question import LIKERT, Option, Question, Reply
 from wayforward.people.dialogue.reply_parts import (
     NEITHER,
@@ -63,14 +64,16 @@ def read(c: Conversation, reply: Any, question: Question, codes: Sequence[str]) 
 
 
 def _read_otherwise(c: Conversation, reply: Any, question: Question, codes: Sequence[str]) -> Reply | None:
-    """The reply read with the options in the words of other languages, then without the words that say nothing; None
-    where it does not fit so either."""
+    """The reply read with the options in the words of other languages, then without the words that say nothing, then
+    with its numbers in digits; None where it does not fit so either."""
     others = in_other_languages(lambda: worded(c, c.on_table, question.id)[0])
-    short = without_trimmings(clean(reply)) if isinstance(reply, str) else None
     tries = [(reply, other) for other in others]
-    for one, on_screen in (
-        tries if short is None else [*tries, (short, question), *((short, o) for o in others)]
-    ):
+    if isinstance(reply, str):
+        text = clean(reply)
+        forms = [without_trimmings(text), in_digits(text), without_trimmings(in_digits(text))]
+        new = [form for form in dict.fromkeys(forms) if form not in (None, text)]
+        tries += [(form, on_screen) for form in new for on_screen in (question, *others)]
+    for one, on_screen in tries:
         try:
             return _read(c, one, on_screen, codes)
         except ReplyError:
@@ -302,9 +305,21 @@ _PARTS = re.compile(
 def _page_text(c: Conversation, reply: Any, codes: Sequence[str]) -> Reply:
     """What somebody typed about all features at once: "2, savings up to 5,000; at most 2 changes".
 
-    What was read is kept; "unread" holds the other parts, each with the reason and its language. Raises: ReplyError
-    where no part is read.
+    What was read is kept; "unread" holds the other parts, each with the reason and its language. Where a part is not
+    read, numbers in words count as digits if more is read so. Raises: ReplyError where no part is read.
     """
+    found = _page_parts(c, reply, codes)
+    digits = in_digits(reply) if isinstance(reply, str) and "unread" in found else reply
+    if digits == reply:
+        return found
+    try:
+        other = _page_parts(c, digits, codes)
+    except ReplyError:
+        return found
+    return other if len(other.get("unread", ())) < len(found["unread"]) else found
+
+
+def _page_parts(c: Conversation, reply: Any, codes: Sequence[str]) -> Reply:
     parts = [str(part) for part in reply] if isinstance(reply, list) else _PARTS.split(str(reply).strip())
     if as_text(reply) in (*YES, "none", "nothing", "all", "all of them", ""):
         return {"page": []}
@@ -382,17 +397,19 @@ def limits_page(c: Conversation, reply: dict[str, Any]) -> list[Wish]:
             label = label.capitalize() if language() == "en" else label
             raise ReplyError(f"{label}: {error}", feature=name) from None
     if (most := reply.get("changes")) not in (None, ""):
-        if isinstance(most, bool) or not str(most).strip().isdigit() or int(most) < 1:
+        many = in_digits(str(most), alone=True).strip()
+        if isinstance(most, bool) or not many.isdigit() or int(many) < 1:
             raise ReplyError(
                 gettext(
                     "{number} changes at most is no number of things. Give 1 or more, or leave it out.",
                     number=repr(most),
                 )
             )
-        out.append({"max_changes": int(most)})
+        out.append({"max_changes": int(many)})
     if (within := reply.get("within")) not in (None, ""):
         number = isinstance(within, (int, float)) and not isinstance(within, bool)
-        deadline = _deadline(c, f"within {within} months" if number else str(within))
+        text = f"within {within} months" if number else str(within)
+        deadline = _deadline(c, text) or _deadline(c, in_digits(text))
         if deadline is None:
             raise ReplyError(
                 gettext(
@@ -432,7 +449,11 @@ def _page_entry(c: Conversation, j: int, value: Any) -> list[Wish]:
     limit = freeze_or_limit(value, c.schema, [j], j)
     if limit is not None and limit[1] != "can":
         return [_limit(c, j, limit[1], limit[2])]
-    if isinstance(value, (int, float)) or is_amount(value) or str(value).strip().isdigit():
+    if (
+        isinstance(value, (int, float))
+        or is_amount(value)
+        or in_digits(str(value), alone=True).strip().isdigit()
+    ):
         return [_limit(c, j, "to", value)]
     raise ReplyError(
         gettext(

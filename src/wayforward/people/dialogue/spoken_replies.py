@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from wayforward.people.dialogue.number_words import in_digits
+
 _SMALL = (
     r"i|i'd|i'll|we|it|that|this|you|yes|yeah|well|ok|okay|so|hm+|um+|oh|can|could|might|would|will|do|go|raise|lower"
     r"|increase|reduce|cut|earn|save|get|pay|take|say|maybe|perhaps|probably|possibly|think|guess|suppose|just|but|only"
@@ -54,7 +56,8 @@ def without_trimmings(reply: str) -> str | None:
     rest = rest[found.end() :] if found else rest
     if found and rest.isdigit() and _ONLY.search(found[0]):
         return f"to {rest}"
-    place = _PLACE.fullmatch(rest)
+    bare = in_digits(rest, alone=True).isdigit()
+    place = None if bare else _PLACE.fullmatch(rest)
     if place is not None:
         return str(_PLACES[place["place"]])
-    return None if rest in ("", text) or rest.isdigit() else rest
+    return None if rest in ("", text) or bare else rest
