@@ -885,9 +885,9 @@ def _proved_again(claimed: np.ndarray, got: Recourse) -> Recourse:
     if not who.size:
         return got
     wishes = None if got.preferences is None else got.preferences.take(who)
-    asked = hook("methods:recommend")(got.problem, got.x[who], k=1, preferences=wishes)
+    again = hook("methods:recommend")(got.problem, got.x[who], k=1, preferences=wishes)
     outcome = got.outcome.copy()
-    outcome[who[asked.outcome[:, 0] == none]] = none
+    outcome[who[again.outcome[:, 0] == none]] = none
     return replace(got, outcome=outcome)
 
 
