@@ -1258,7 +1258,7 @@ def test_what_was_read_of_a_page_is_kept_and_only_the_rest_is_asked_again():
     ("reply", "quoted"),
     [
         ("x Flying High", "'Flying High'"),
-        ("years up to Ten", "'Ten'"),
+        ("years up to Tenfold", "'Tenfold'"),
         ("by Friday The 13th", "'Friday The 13th'"),
         ("job: only to Office or Teaching", "'Teaching'"),
         ("years up to 3 Moons", "'3 Moons'"),
