@@ -33,6 +33,21 @@ def test_a_folder_gets_the_bits_of_one_file(shell: Shell) -> None:
     assert Answers.open("answers").manifest["question"]["form"] == "compact"
 
 
+def test_proofs_are_kept_in_a_folder_as_in_one_file(shell: Shell) -> None:
+    """The same bounds, counted in the manifest; without --certify there is no such column."""
+    line = f"{ASK} --people people.csv --certify --room 0"
+    shell(f"{line} --out r.parquet")
+    got = shell(f"{line} --out answers --rows-per-shard 60")
+    whole, answers = Recourse.load("r.parquet"), Answers.open("answers")
+    parts = Recourse.concat(list(answers.parts()))
+    np.testing.assert_array_equal(parts.bound, whole.bound)
+    assert np.isfinite(parts.bound[parts.found]).any()
+    assert answers.counts()["proved_cheapest"] == parts.proved_cheapest.sum() > 0
+    assert "proved the cheapest" in got.output
+    again = shell(f"{ASK} --people people.csv --out answers --rows-per-shard 60", code=2)
+    assert "--fresh" in again.output
+
+
 def test_odd_people_are_counted_and_the_others_answered(shell: Shell) -> None:
     """The id says who it was."""
     rows = shell.rows("people.csv")
@@ -50,7 +65,7 @@ def test_what_a_folder_does_not_take_is_said(shell: Shell) -> None:
         (f"{ASK} --out answers", "Name the table with --people"),
         (
             f"{ASK} --people people.csv --out answers --csv r.csv",
-            "--csv, --report, --letters, --kind, --certify and --acts are for answers in one file",
+            "--csv, --report, --letters, --kind and --acts are for answers in one file",
         ),
         (
             f"{ASK} --people people.csv --out answers --n 5",

@@ -298,20 +298,14 @@ def recommend(
     given = deadline is not None or deadline_person is not None
     time_given = Deadline(deadline_person, deadline) if given else None
     if out is not None and is_folder(out):
-        if (
-            csv is not None
-            or report is not None
-            or letters is not None
-            or kind
-            or certify
-            or acts is not None
-        ):
+        if csv is not None or report is not None or letters is not None or kind or acts is not None:
             raise DataError(
-                "--csv, --report, --letters, --kind, --certify and --acts are for answers in one file. Leave them out."
+                "--csv, --report, --letters, --kind and --acts are for answers in one file. Leave them out."
             )
         ends = answer_table(
             question, out, method=method, k=k, budget=budget, deadline=time_given, device=device,
             workers=workers, on=on, rows_per_shard=rows_per_shard, id=id, form=form, fresh=fresh, json=json, room=room,
+            certify=certify,
         ).counts()["outcomes"]  # fmt: skip
         if not ends.get("FOUND") and not ends.get("ACCEPTED"):
             raise typer.Exit(NOBODY)

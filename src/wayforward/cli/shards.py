@@ -23,7 +23,7 @@ def is_folder(out: Path | None) -> bool:
 def answer_table(
     question: Inputs, out: Path, *, method: str, k: int, budget: int | None, deadline: Deadline | None,
     device: str | None, workers: int, on: Any, rows_per_shard: int, id: str | None, form: Any, fresh: bool,
-    json: Path | None, room: float = 0.0,
+    json: Path | None, room: float = 0.0, certify: bool = False,
 ) -> Answers:  # fmt: skip
     """Answer the table of --people into the folder; print what came out."""
     from wayforward.cli.recommend import choose
@@ -40,8 +40,8 @@ def answer_table(
     with counted(f"{chosen.name}: people") as progress:
         answers = recommend_table(
             chosen, question.people, out, k=k, seed=question.seed, budget=budget, deadline=deadline, id=id, form=form,
-            room=room, rows_per_shard=rows_per_shard, workers=workers, on=on, fresh=fresh, progress=progress,
-            note=question.plain(),
+            room=room, certify=certify, rows_per_shard=rows_per_shard, workers=workers, on=on, fresh=fresh,
+            progress=progress, note=question.plain(),
         )  # fmt: skip
     seconds, counts = time.perf_counter() - started, answers.counts()
     summary = {
@@ -59,6 +59,8 @@ def answer_table(
         ]
         if counts.get("cut_short"):
             rows.append(("ended by the deadline", f"{counts['cut_short']:,}"))
+        if certify:
+            rows.append(("proved the cheapest", f"{counts['proved_cheapest']:,}"))
         if counts["problems"]:
             rows.append(("could not be read", f"{counts['problems']:,}: the reasons are in {out}/problems"))
         table(f"{chosen.name}", ("", ""), rows)

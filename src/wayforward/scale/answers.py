@@ -71,12 +71,14 @@ class Answers:
 
     def counts(self) -> dict[str, Any]:
         """People, problems, outcomes, model rows and seconds of all finished shards together, and with a deadline whose
-        searches it ended (`cut_short`)."""
+        searches it ended (`cut_short`), with proofs how many plans are proved the cheapest (`proved_cheapest`)."""
         entries = self.entries()
         total: dict[str, Any] = {
             name: sum(entry[name] for entry in entries)
             for name in ("people", "problems", "model_rows", "native_rows", "seconds")
         }
+        if any("proved_cheapest" in entry for entry in entries):
+            total["proved_cheapest"] = sum(entry.get("proved_cheapest", 0) for entry in entries)
         ends = {o.name: sum(entry["outcomes"].get(o.name, 0) for entry in entries) for o in Outcome}
         ends = {name: count for name, count in ends.items() if count or name != Outcome.NOT_ASKED.name}
         if any("cut_short" in entry for entry in entries):
@@ -143,6 +145,8 @@ class Answers:
         score: dict[str, Any] = {
             name: column(name).reshape(n, k) for name in ("cost", "plain_cost", "score", "chance")
         }
+        if "bound" in table.column_names:
+            score["bound"] = column("bound").reshape(n, k)
         empty = outcome.reshape(n, k) != Outcome.FOUND
         empty[:, 0] &= outcome.reshape(n, k)[:, 0] != Outcome.ACCEPTED
         for name in ("cost", "plain_cost"):

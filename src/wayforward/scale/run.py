@@ -79,6 +79,7 @@ def recommend_table(
     id: str | None = None,
     form: Form = "long",
     room: float = 0.0,
+    certify: bool = False,
     rows_per_shard: int = 20_000,
     workers: int = 1,
     on: Kind | None = None,
@@ -95,11 +96,11 @@ def recommend_table(
     deadline: as of `wf.recommend`, of the whole run; shards that are answered with it hang on the machine. id: a
     column that names people, carried through. form: 'long' or 'compact', see `ShardSettings`. room: options
     go farther where that makes them at most this share dearer (`with_room`). rows_per_shard: people
-    in memory at once for each worker. on: 'threads', 'processes' or 'ray' (a cluster, if one was joined; `out` must
-    be a folder that all its machines see). Whoever cannot be read is NOT_ASKED, stands in `out/problems` with the
-    reason, and the others go on. A run that was stopped goes on with the shards that are missing; fresh=True begins
-    again. progress: called with (people done, people in all or None). note: plain data for the manifest (its `note`),
-    for whoever reads it later.
+    in memory at once for each worker. certify: prove what any option must cost at least (`bound`). on: 'threads',
+    'processes' or 'ray' (a cluster, if one was joined; `out` must be a folder that all its machines see). Whoever
+    cannot be read is NOT_ASKED, stands in `out/problems` with the reason, and the others go on. A run that was stopped
+    goes on with the shards that are missing; fresh=True begins again. progress: called with (people done, people in all
+    or None). note: plain data for the manifest (its `note`), for whoever reads it later.
     Raises: FileFormatError where `out` holds answers to another question; DataError, MethodError, WorkerError.
     Example: ``wf.recommend_table(problem, "people.csv", "answers", k=3, id="customer", workers=2)``.
     """
@@ -122,12 +123,15 @@ def recommend_table(
             "id",
             "reason",
             "ended_by",
+            "bound",
         ):
             raise DataError(f"id='{id}' is a column that answers have anyway. Rename it in the table.")
         columns += [] if id in columns else [id]
     source.check(columns)
     engine: Kind = on or ("threads" if chosen.frees_interpreter else "processes")
-    settings = ShardSettings(k, seed, budget, id, form, room=room, deadline=Deadline.of(deadline))
+    settings = ShardSettings(
+        k, seed, budget, id, form, room=room, deadline=Deadline.of(deadline), certify=certify
+    )
     folder = Path(out)
     question = {
         "people": source.fingerprint(), "preferences": digest(preferences and preferences.to_dict()),

@@ -14,6 +14,7 @@ import numpy as np
 from wayforward.deadline import Deadline
 from wayforward.errors import DataError, MethodError, require
 from wayforward.methods import Budget, Method
+from wayforward.methods.certificates import certified
 from wayforward.plain_files import file_digest, make_folder, write_text, written
 from wayforward.preferences import Preferences
 from wayforward.problem import as_told
@@ -35,6 +36,7 @@ class ShardSettings:
     row for each person and option with the values before, set and after; 'compact' leaves out the values before and
     after, and what nobody can act on. question: the hash of what the run hangs on, written into every entry.
     room: options go farther where that makes them at most this share dearer, see `with_room`. deadline: seconds.
+    certify: a column `bound` says what any option must cost at least (`certified`).
     """
 
     k: int = 1
@@ -45,6 +47,7 @@ class ShardSettings:
     question: str = ""
     room: float = 0.0
     deadline: Deadline | None = None
+    certify: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.form, str) or self.form not in get_args(Form):
@@ -58,7 +61,7 @@ class ShardSettings:
         out = {name: value for name, value in asdict(self).items() if name not in ("question", "deadline")}
         if self.deadline is not None:
             out["deadline"] = self.deadline.plain()
-        return out if self.room else {name: value for name, value in out.items() if name != "room"}
+        return {name: value for name, value in out.items() if value or name not in ("room", "certify")}
 
 
 def answer_shard(
@@ -107,6 +110,8 @@ def _answered(
                 deadline=settings.deadline,
                 preferences=None if preferences is None else preferences.take(there),
             )  # fmt: skip
+            if settings.certify:
+                got = certified(got)
             got = as_told(got, settings.room, rounding=False)
         counts = {name: int(got.meta[name]) for name in counts}
     late = {i: why for i, why in enumerate(got.reasons.tolist()) if why}  # not asked in time
@@ -131,6 +136,7 @@ def _answered(
         "outcomes": got.outcomes(),
         **counts,
         **({} if settings.deadline is None else {"cut_short": int(got.cut_short.sum())}),
+        **({"proved_cheapest": int(got.rounded.proved_cheapest.sum())} if settings.certify else {}),
         "seconds": time.perf_counter() - started,
     }
     (folder / ENTRIES).mkdir(parents=True, exist_ok=True)
@@ -146,6 +152,7 @@ def answer_columns(schema: Schema, settings: ShardSettings, id_type: Any = None)
     fields += [("option", pa.int32()), ("outcome", pa.string()), ("reason", pa.string())]
     fields += [] if settings.deadline is None else [("ended_by", pa.string())]
     fields += [(name, pa.float64()) for name in ("cost", "plain_cost", "score", "score_before", "chance")]
+    fields += [("bound", pa.float64())] if settings.certify else []
     for feature in schema.features:
         kind = _arrow_type(feature)
         if settings.form == "long":
@@ -181,6 +188,7 @@ def _table(got: Recourse, person: np.ndarray, own: dict[str, Any], columns: Any)
         "person": person[repeated],
         "score_before": got.score_before[repeated],
         "chance": got.chance.ravel(),
+        "bound": got.bound.ravel(),
     }
     arrays = []
     for field in columns:
