@@ -320,6 +320,8 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "efficient-search": lambda: scene("linear", k=2),
     "ceml": lambda: scene("linear", given={"plausible": True}, also="local-search"),
     "dace": lambda: scene("linear", given={"alpha": 0.5}, also="local-search"),
+    "mace": lambda: scene("forest", also="nearest-observable"),
+    "mint": lambda: scene("linear", world="causal"),
     "lire": lambda: scene("forest", also="nearest-observable"),
 }
 

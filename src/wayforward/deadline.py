@@ -199,6 +199,12 @@ def look() -> None:
         raise OutOfTime
 
 
+def left() -> float:
+    """Seconds until the deadline; inf where there is none. For solvers that keep a clock of their own."""
+    end = _END.get()
+    return end if end == math.inf else max(end - now(), 0.0)
+
+
 def in_time(
     ask: Callable[[np.ndarray], tuple[np.ndarray, ...]], x: np.ndarray, pace: Pace
 ) -> tuple[np.ndarray, ...]:

@@ -73,3 +73,21 @@ def three_stumps() -> Callable[..., Problem]:
         return Problem(schema, forest, Target(1), data=grid, **{"cost": LpMix(), **more})
 
     return make
+
+
+@pytest.fixture(scope="session")
+def absolute_value() -> Callable[[Any], Problem]:
+    """absolute_value(cost): F-RELU, a yes where |x1 - x2| >= .5 by two units, on two features from -2 to 2."""
+    from sklearn.neural_network import MLPClassifier
+
+    from wayforward import Feature
+
+    def make(cost: Any) -> Problem:
+        schema = Schema(tuple(Feature(name=n, kind="real", low=-2, high=2) for n in ("x1", "x2")))
+        data = np.random.default_rng(0).uniform(-2, 2, (60, 2))
+        net = MLPClassifier((2,), max_iter=1).fit(data, np.arange(60) % 2)
+        net.coefs_ = [np.array([[1.0, -1.0], [-1.0, 1.0]]), np.ones((2, 1))]
+        net.intercepts_ = [np.zeros(2), np.array([-0.5])]
+        return Problem(schema, net, Target(1), data=data, cost=cost)
+
+    return make

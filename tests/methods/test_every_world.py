@@ -80,6 +80,8 @@ QUICK = {  # parameters that make the tests quick
     "roar": {"rounds": 3, "steps": 8},
     "probe": {"rounds": 3, "steps": 8, "draws": 10},
     "rbr": {"samples": 60, "steps": 8},
+    "mace": {"work": 50_000, "precision": 0.05},
+    "mint": {"work": 50_000, "precision": 0.05},
     "trex": {"draws": 20, "neighbours": 3, "steps": 5, "pool": 300},
 }
 OF_TREES = ("feature-tweaking", "lire", "ocean", "focus", "oae")  # ask for a model that shows its trees

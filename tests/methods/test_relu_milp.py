@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import wayforward as wf
-from wayforward import Feature, Schema, Target
 from wayforward.errors import UnsupportedModel
-from wayforward.problem import LpMix, Problem
+from wayforward.problem import LpMix
 from wayforward.testing import MethodContract
 from wayforward.testing.small_forests import RULES, least_cost, refused, wished
 
@@ -25,21 +24,9 @@ class TestContract(MethodContract):
     people = 12
 
 
-def absolute_value(cost):
-    """A yes where |x1 - x2| >= .5, by two units."""
-    from sklearn.neural_network import MLPClassifier
-
-    schema = Schema(tuple(Feature(name=n, kind="real", low=-2, high=2) for n in ("x1", "x2")))
-    data = np.random.default_rng(0).uniform(-2, 2, (60, 2))
-    net = MLPClassifier((2,), max_iter=1).fit(data, np.arange(60) % 2)
-    net.coefs_ = [np.array([[1.0, -1.0], [-1.0, 1.0]]), np.ones((2, 1))]
-    net.intercepts_ = [np.zeros(2), np.array([-0.5])]
-    return Problem(schema, net, Target(1), data=data, cost=cost)
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("cost", "least"), [("l1", 0.5), ("l2", 0.125**0.5), ("linf", 0.25)])
-def test_two_units_that_make_an_absolute_value(cost, least):
+def test_two_units_that_make_an_absolute_value(absolute_value, cost, least):
     """F-RELU: .5, .354, .25; ranges are 4 wide."""
     problem = absolute_value(COSTS[cost])
     got = wf.recommend(problem, np.zeros((1, 2)), "relu-milp", certify=True)

@@ -66,7 +66,7 @@ class Ocean(Method):
     def _fit(self, problem: Problem) -> None:
         forest_of(problem, self.name)
         self.sure_ = problem.independent and problem.robust is None
-        boxes = ForestBoxes.of(problem if self.sure_ else _as_if_nothing_followed(problem))
+        boxes = ForestBoxes.of(problem if self.sure_ else as_if_nothing_followed(problem))
         if boxes is None:
             raise ProblemError(
                 f"'{self.name}' adds up steps, or takes the greatest or their Euclidean norm, against a score with one "
@@ -108,7 +108,7 @@ class Ocean(Method):
         return finished(people, who, out[who, slot], k, cap=cap, go_on=True, shrink=True), none
 
 
-def _as_if_nothing_followed(problem: Problem) -> Problem:
+def as_if_nothing_followed(problem: Problem) -> Problem:
     """Return a copy in which acts move nothing else, and in which the decision alone is asked for."""
     other = copy(problem.asking_no_more())
     other.world, other.independent = Independent().bind(problem.schema), True

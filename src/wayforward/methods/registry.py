@@ -52,6 +52,8 @@ METHODS = Registry(
         "dace": "dace:Dace",
         "fare": "fare:Fare",
         "efare": "efare:Efare",
+        "mace": "mace:Mace",
+        "mint": "mint:Mint",
     },
 )
 

@@ -139,6 +139,11 @@ class LinearWorld(FittedWorld, BoundSCM):
             return super().legal(j, computed, ops)
         return ops.minimum(ops.maximum(computed, ends[0]), ends[1])
 
+    def legal_ends(self, j: int) -> tuple[float, float, bool]:
+        """See `EquationWorld`."""
+        ends = self._ranges[j]
+        return super().legal_ends(j) if ends is None or self.limits[j] is not None else (*ends, False)
+
     def keeps_density(self, density: World) -> FeatureMask:
         """(d,) bool: true of numbers without a range; within one, what follows may be cut."""
         keeps = super().keeps_density(density)

@@ -63,6 +63,10 @@ class EquationWorld(World):
         """(...) what node j's equation gives -> the legal value, on arrays and tensors."""
         return computed
 
+    def legal_ends(self, j: int) -> tuple[float, float, bool]:
+        """Return the least and the greatest value that `legal` leaves node j, and whether it rounds to whole ones."""
+        return -np.inf, np.inf, False
+
     def _require_whole(self, what: str) -> None:
         """Raise WorldError if a feature stands outside the equations."""
 
@@ -617,6 +621,11 @@ class BoundSCM(EquationWorld):
             return computed
         whole = ops.minimum(ops.maximum(ops.rint(computed), limits[0]), limits[1])
         return ops.straight_through(computed, whole)
+
+    def legal_ends(self, j: int) -> tuple[float, float, bool]:
+        """See `EquationWorld`."""
+        limits = self.limits[j]
+        return (-np.inf, np.inf, False) if limits is None else (*limits, True)
 
     @cached_property
     def descendants(self) -> Mask:
