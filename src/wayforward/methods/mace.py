@@ -67,8 +67,8 @@ class Mace(Method):
     def _fit(self, problem: Problem) -> None:
         require("z3", extra="smt")
         self.alone_ = None if self._knows(problem) else as_if_nothing_followed(problem)
-        asked = problem if self.alone_ is None else self.alone_
-        self.model_, self.kind_ = ModelForm.of(asked, self.name), cost_kind(asked, self.name)
+        question = problem if self.alone_ is None else self.alone_
+        self.model_, self.kind_ = ModelForm.of(question, self.name), cost_kind(question, self.name)
         self.first_ = LocalSearch().fit(problem) if self.incumbent else None
 
     def _knows(self, problem: Problem) -> bool:

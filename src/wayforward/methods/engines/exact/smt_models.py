@@ -11,7 +11,7 @@ import numpy as np
 
 from wayforward.errors import UnsupportedModel
 from wayforward.methods.engines.exact.smt_places import Place
-from wayforward.methods.engines.exact.smt_terms import Fact, NotLowered, Term, Terms, coarse, exact
+from wayforward.methods.engines.exact.smt_terms import Fact, NotLowered, SolverTerms, Term, coarse, exact
 from wayforward.methods.engines.seeker import packing
 from wayforward.model.adapted import SINGLE
 from wayforward.model.rounding import DOUBLE_UNIT, SINGLE_UNIT, roundoff
@@ -71,7 +71,7 @@ class ModelForm:
         decides = problem.bound_target.provable or problem.target.threshold is not None
         return cls(forest, dense, mix, *margins, unit, bool(model.bounded and decides))
 
-    def turned(self, terms: Terms, places: Sequence[Place], x: Floats) -> Fact:
+    def turned(self, terms: SolverTerms, places: Sequence[Place], x: Floats) -> Fact:
         """The decision is turned where the features are in these places; x (d,) the person."""
         if self.forest is not None:
             margin, off = _forest(terms, self.forest, self.mix, places, x)
@@ -97,7 +97,7 @@ def _size(flat: FlatForest, mix: Floats) -> float:
 
 
 def _forest(
-    terms: Terms, flat: FlatForest, mix: Floats, places: Sequence[Place], x: Floats
+    terms: SolverTerms, flat: FlatForest, mix: Floats, places: Sequence[Place], x: Floats
 ) -> tuple[Term, float]:
     values = flat.scale * (flat.value @ mix)
     bits = _BITS - int(np.ceil(np.log2(np.abs(values).max(initial=0.0) + 1e-300)))
@@ -153,7 +153,13 @@ class _Layers:
     """Dense layers at one person's places: terms with bounds, layer by layer, and how far they may be off."""
 
     def __init__(
-        self, terms: Terms, form: DenseForm, mix: Floats, places: Sequence[Place], x: Floats, unit: float
+        self,
+        terms: SolverTerms,
+        form: DenseForm,
+        mix: Floats,
+        places: Sequence[Place],
+        x: Floats,
+        unit: float,
     ) -> None:
         self.terms, self.form, self.mix, self.unit = terms, form, mix, unit
         self.places, self.x, self.turning = places, x, 0

@@ -19,7 +19,15 @@ from wayforward.methods.engines.exact.smt_places import (
     number_at,
     number_place,
 )
-from wayforward.methods.engines.exact.smt_terms import Fact, Grammar, NotLowered, Term, Terms, coarse, exact
+from wayforward.methods.engines.exact.smt_terms import (
+    Fact,
+    Grammar,
+    NotLowered,
+    SolverTerms,
+    Term,
+    coarse,
+    exact,
+)
 from wayforward.problem.cost import LpMix
 from wayforward.problem.reach import lattice_ends
 from wayforward.rules.expression import Ref
@@ -46,7 +54,7 @@ def cost_kind(problem: Problem, name: str) -> str:
 
 
 class PersonFormula:
-    """What person i may do and reach, as facts of a solver; over: see `Terms`. Raises: NotLowered.
+    """What person i may do and reach, as facts of a solver; over: see `SolverTerms`. Raises: NotLowered.
 
     left_out: the person may fill in a missing value, which the formula leaves alone. lazy: some rule has no form that
     the solver knows, so that the judge has to say.
@@ -55,7 +63,7 @@ class PersonFormula:
     def __init__(self, people: Population, i: int, model: ModelForm, kind: str, over: bool) -> None:
         self.people, self.i, self.kind = people, i, kind
         self.problem, self.schema, self.x = people.problem, people.schema, people.x[i]
-        self.terms = Terms(over)
+        self.terms = SolverTerms(over)
         self.acts = people.free[i] & ~np.isnan(self.x)
         self.left_out = bool((people.may[i] & np.isnan(self.x)).any())
         self.lazy = False
@@ -175,9 +183,16 @@ class PersonFormula:
         room = exact(_TINY * max(size, abs(float(own)), 1e-9)) if terms.over else Fraction(0)
         if whole:
             index = terms.whole()
-            half = Fraction(1, 2) + (room if terms.over else Fraction(-1, 1_000_000))
-            terms.add(terms.as_real(index) - natural <= half)
-            terms.add(natural - terms.as_real(index) <= half)
+            half, near = Fraction(1, 2), Fraction(1, 1_000_000)
+            apart = terms.as_real(index) - natural
+            if terms.over:
+                terms.add(apart <= half + room)
+                terms.add(apart >= -half - room)
+            else:  # a half goes to the even side
+                even = terms.whole()
+                inside = terms.every([apart <= half - near, apart >= near - half])
+                tie = terms.every([terms.some([apart == half, apart == -half]), index == 2 * even])
+                terms.add(terms.some([inside, tie]))
             led: Term = terms.as_real(index)
         elif terms.over:
             led = terms.real()
@@ -234,10 +249,10 @@ class PersonFormula:
             if wish is not None:
                 low, high = max(low, float(wish.low[i, j])), min(high, float(wish.high[i, j]))
             room = 1.01 * float(schema.slack[j]) if terms.over else 0.0
-            for end, inside in ((low - room, 1), (high + room, -1)):
+            for end, side in ((low - room, 1), (high + room, -1)):
                 if np.isfinite(end):
-                    kept = place.value >= exact(end) if inside > 0 else place.value <= exact(end)
-                    terms.add(terms.some([terms.no(place.changed), kept]))
+                    legal = place.value >= exact(end) if side > 0 else place.value <= exact(end)
+                    terms.add(terms.some([terms.no(place.changed), legal]))
             if wish is not None and j in wish.levels and place.levels is not None:
                 may = [flag for flag, ok in zip(place.levels, wish.levels[j][i], strict=True) if ok]
                 terms.add(terms.some([terms.no(place.changed), *may]))
@@ -359,7 +374,7 @@ class PersonFormula:
         return self.terms.some([self.terms.no(self._moved_by_act(j)) for j in np.flatnonzero(acted).tolist()])
 
     def beyond(self, action: Floats, share: float) -> Fact:
-        """Another level, or a number farther than a share of its range from an action (d,)."""
+        """Another level, a number farther than a share of its range from an action (d,), or another set of acts."""
         facts = []
         for j in np.flatnonzero(self.acts).tolist():
             place = self.action[j]
@@ -369,4 +384,6 @@ class PersonFormula:
             elif not place.fixed:
                 room = exact(share * float(self.schema.span[j]))
                 facts += [place.value >= exact(float(at)) + room, place.value <= exact(float(at)) - room]
+            if j in self.acted:
+                facts.append(self.acted[j] if np.isnan(action[j]) else self.terms.no(self.acted[j]))
         return self.terms.some(facts)

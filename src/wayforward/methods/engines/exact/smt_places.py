@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.methods.engines.exact.smt_terms import Fact, Term, Terms, exact
+from wayforward.methods.engines.exact.smt_terms import Fact, SolverTerms, Term, exact
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
@@ -64,7 +64,7 @@ def number_at(model: Any, term: Term) -> float:
     return float(value.approx(30).as_fraction())  # a root
 
 
-def level_place(terms: Terms, people: Population, i: int, j: int) -> Place:
+def level_place(terms: SolverTerms, people: Population, i: int, j: int) -> Place:
     """The levels that a person may choose, and their own."""
     own, ok = int(people.x[i, j]), people.level_ok[j][i]
     flags: list[Fact] = [terms.flag() if ok[level] or level == own else False for level in range(len(ok))]
@@ -73,7 +73,7 @@ def level_place(terms: Terms, people: Population, i: int, j: int) -> Place:
     return levels_of(terms, flags, own)
 
 
-def levels_of(terms: Terms, flags: Sequence[Fact], own: int) -> Place:
+def levels_of(terms: SolverTerms, flags: Sequence[Fact], own: int) -> Place:
     """A place of which it is known which level it is."""
     there = [level for level, flag in enumerate(flags) if flag is not False]
     value = terms.total([terms.pick(flags[level], Fraction(level), Fraction(0)) for level in there if level])
@@ -90,7 +90,7 @@ def levels_of(terms: Terms, flags: Sequence[Fact], own: int) -> Place:
     )  # fmt: skip
 
 
-def number_place(terms: Terms, people: Population, i: int, j: int) -> Place:
+def number_place(terms: SolverTerms, people: Population, i: int, j: int) -> Place:
     """Any number that a person may set, or that they have."""
     schema, x = people.schema, float(people.x[i, j])
     low, high, least = (
@@ -119,7 +119,7 @@ def number_place(terms: Terms, people: Population, i: int, j: int) -> Place:
     )  # fmt: skip
 
 
-def lattice_place(terms: Terms, people: Population, i: int, j: int, ends: tuple[float, float]) -> Place:
+def lattice_place(terms: SolverTerms, people: Population, i: int, j: int, ends: tuple[float, float]) -> Place:
     """The points of a lattice from one end to the other, and where the person is."""
     schema, x = people.schema, float(people.x[i, j])
     start, step, _ = (float(part[j]) for part in schema.lattice)

@@ -74,10 +74,10 @@ class PersonSearch:
     earlier: list[Mask] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.wide = self._asked(over=True, work=self.work)
+        self.wide = self._question(over=True, work=self.work)
         self.tight: Asked | None = None
 
-    def _asked(self, over: bool, work: int) -> Asked:
+    def _question(self, over: bool, work: int) -> Asked:
         return Asked(PersonFormula(self.people, self.i, self.model, self.kind, over), work)
 
     @property
@@ -96,18 +96,22 @@ class PersonSearch:
         if action is not None:
             return "found", action, cost
         if self.tight is None:
-            self.tight = self._asked(over=False, work=self.wide.work)
-        for _ in range(_CUTS):
-            self.tight.work = min(self.tight.work, self.wide.work)
-            row = self.tight.ask(self._facts(self.tight.formula, most))
-            self.wide.work = self.tight.work
-            if row is None or row is False:
-                return ("open" if row is None else "hidden"), None, np.inf
-            action, cost = self._judged(row)
-            if action is not None:
-                return "found", action, cost
-            self.tight.solver.add(self.tight.formula.terms.z3_fact(self.tight.formula.beyond(row, _APART)))
-        return "open", None, np.inf
+            self.tight = self._question(over=False, work=self.wide.work)
+        bad = [row]  # rows that only the judge refuses
+        for question in (self.tight, self.wide):
+            for _ in range(_CUTS):
+                self.tight.work = self.wide.work = min(self.tight.work, self.wide.work)
+                apart = [question.formula.beyond(one, _APART) for one in bad]
+                row = question.ask([*self._facts(question.formula, most), *apart])
+                if row is None:
+                    return "open", None, np.inf
+                if row is False:
+                    break
+                action, cost = self._judged(row)
+                if action is not None:
+                    return "found", action, cost
+                bad.append(row)
+        return "hidden", None, np.inf
 
     def _facts(self, formula: PersonFormula, most: float) -> list[Any]:
         facts = [formula.apart_from(acted) for acted in self.earlier]
@@ -202,7 +206,7 @@ def _cheapest(
             row, cost = better, price
         if better is None or price > most * (
             1.0 + 1e-6
-        ):  # a row a little beyond may cost more than was asked for
+        ):  # a row a little beyond may cost more than the question was
             low = most
         if verdict == "none" and search.proves:
             proved = low

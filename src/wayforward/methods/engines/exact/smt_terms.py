@@ -1,4 +1,4 @@
-"""Terms and conditions for a satisfiability solver: exact numbers, folded where nothing is left to decide.
+"""SolverTerms and conditions for a satisfiability solver: exact numbers, folded where nothing is left to decide.
 
 A number is a `Fraction` or a term of the solver, a condition a bool or a term: what is constant never reaches it.
 """
@@ -46,7 +46,7 @@ class NotLowered(Exception):
     """What is asked has no form that the solver knows."""
 
 
-class Terms:
+class SolverTerms:
     """Variables, sums and cases of one context of z3, and the facts that hold. Raises: MissingExtra.
 
     over: the facts are to hold wherever the judge may say yes, so that a refutation is a proof; without it wherever
@@ -178,7 +178,7 @@ class Grammar:
 
     def __init__(
         self,
-        terms: Terms,
+        terms: SolverTerms,
         column: Callable[[Ref], Term | None],
         size: Callable[[Ref], float],
         moved: Callable[[int], Fact],
