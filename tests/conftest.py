@@ -11,6 +11,8 @@ from collections.abc import Generator, Iterator
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
+# As the command does: each look for garbage, which is usual at every 700 objects, goes through all that tests keep.
+gc.set_threshold(50_000)
 
 import pytest  # noqa: E402  (after the threads are set)
 from hypothesis import HealthCheck, settings  # noqa: E402
