@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -10,10 +11,30 @@ from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+if TYPE_CHECKING:
+    from functools import cached_property as cached_property
+else:
+
+    class cached_property(functools.cached_property):  # a decorator
+        """As Python's own from 3.12 on: before that all instances share a lock while one of them is worked out, and a
+        thread that lets others in meanwhile (`deadline.pausing`) would wait for them for ever.
+        """
+
+        def __get__(self, instance, owner=None):
+            """The value, worked out on first use and kept in the instance."""
+            if instance is None:
+                return self
+            held = vars(instance)
+            if self.attrname not in held:
+                held[self.attrname] = self.func(instance)
+            return held[self.attrname]
+
 
 #: Documented modules of the last release, and where they are now. They answer for one release.
 MOVED = {

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from wayforward.deadline import DEADLINE
 from wayforward.errors import DataError, FileFormatError, PreferencesError, require
-from wayforward.lazy import hook
+from wayforward.lazy import cached_property, hook
 from wayforward.plain_files import as_path, read_json, write_text, written
 from wayforward.schema import Origin, Schema, SchemaWarning, carried, decode_column, native_table
 from wayforward.schema.notebook import small_table

@@ -88,7 +88,11 @@ def test_audits_stand_side_by_side_on_the_page_in_the_table_and_for_programs(ser
     assert all(f'value="{id}"' in text for id in two)
     query = f"audit={two[1]}&audit={two[0]}&by=age&measure=refused"
     text = auditor.get_page(f"/staff/audits?{query}")
-    assert text.count("checked") == 2 and "<option selected>age</option>" in text and "threshold 0.9" in text
+    assert (
+        text.count("checked") == 2
+        and '<option value="age" selected>Age</option>' in text
+        and "threshold 0.9" in text
+    )
     rows = list(csv.DictReader(io.StringIO(auditor.get_page(f"/staff/audits.csv?{query}"))))
     assert len(rows) == 8 and [row["group"] for row in rows[:2]] == ["everybody", "everybody"]
     assert [row["threshold"] for row in rows[:2]] == ["", "0.9"]
@@ -290,6 +294,23 @@ def test_two_close_thresholds_do_not_tell_of_few(services, model, tmp_path):
         assert (services.jobs.folder / id / "cases.json").exists() == (threshold == far)
     again = audited(services, model, people)  # the same once more tells nothing new
     assert again in told()
+
+
+def test_a_table_with_a_row_more_does_not_tell_of_that_row(services, model, tmp_path):
+    """The same people and one more, one less or one another: the difference would be how that person fares."""
+
+    def outcome(n, seed=3):
+        id = audited(services, model, table(tmp_path / f"{seed}-{n}.csv", seed, n))
+        with services.database.session(write=False) as session:
+            job = session.get(Job, id)
+        assert (job.status == FAILED) == ("until more have changed" in job.note)
+        assert (services.jobs.folder / id / "cases.json").exists() == (job.status != FAILED)
+        return job.status != FAILED
+
+    assert outcome(160)
+    assert not outcome(161) and not outcome(159)
+    assert not outcome(180)  # twenty in all, nine of some age and home
+    assert outcome(160, seed=4)  # other people
 
 
 def test_a_report_is_in_one_language(services, model, tmp_path):

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from wayforward.deadline import look
+from wayforward.lazy import cached_property
 from wayforward.serve.turns import Rank, ThreadTurn
 
 
@@ -83,3 +84,25 @@ def test_who_asks_outside_of_a_turn_waits_for_nobody():
     holder.start()
     holder.join()
     look()  # the turn is somebody else's for good
+
+
+def test_whoever_is_let_in_may_work_out_what_the_search_is_working_out():
+    """Of two answers the same property: one pauses in the middle of it, and the other must not wait for that."""
+    turn, done = ThreadTurn(), []
+
+    class Answer:
+        @cached_property
+        def margin(self):
+            look()
+            done.append(threading.current_thread().name)
+            return 1.0
+
+    def page():
+        with turn:
+            assert Answer().margin == 1.0
+
+    with turn.of(Rank.SEARCH):
+        (thread,) = started(turn, [page])
+        assert Answer().margin == 1.0
+    thread.join()
+    assert done == [thread.name, threading.main_thread().name]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from wayforward.data.files import Known
 from wayforward.errors import DataError
+from wayforward.lazy import cached_property
 from wayforward.schema import Feature, Schema
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from wayforward.lazy import cached_property
 from wayforward.model import kernels
 from wayforward.model.base import Access, Scorer
 from wayforward.model.encoder import Encoder

@@ -8,13 +8,13 @@ world and personal limits, and so that model rows are counted for each person.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wayforward.deadline import OutOfTime
 from wayforward.errors import PreferencesError
+from wayforward.lazy import cached_property
 from wayforward.problem.best_so_far import Shared
 from wayforward.problem.reach import CommonReach, in_time, lattice_ends
 from wayforward.shapes import Mask, People, PerRow, Rows, Who

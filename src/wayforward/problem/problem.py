@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
 from wayforward.errors import DataError, ProblemError
 from wayforward.language import one_line
+from wayforward.lazy import cached_property
 from wayforward.portable import Portable
 from wayforward.problem.confidence import Confidence
 from wayforward.problem.disclosure import Disclosure

@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from wayforward.errors import RuleError
+from wayforward.lazy import cached_property
 from wayforward.rules.arrays import Array, align, broadcast_shape, operations
 from wayforward.rules.boxes import interval
 from wayforward.rules.contradiction import contradiction

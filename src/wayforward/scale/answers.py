@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from wayforward.errors import FileFormatError, require
+from wayforward.lazy import cached_property
 from wayforward.plain_files import file_digest, read_json
 from wayforward.recourse import Outcome, Recourse
 from wayforward.scale.rows import encode_column

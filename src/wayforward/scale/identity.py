@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Iterator
 from copy import copy
 from enum import Enum
-from functools import cached_property
 from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from wayforward.lazy import cached_property
 from wayforward.methods import Method
 from wayforward.model import Model
 from wayforward.model.base import Counter

@@ -21,13 +21,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from wayforward.errors import DataError, FileFormatError, SchemaError, did_you_mean, suggest
+from wayforward.lazy import cached_property
 from wayforward.plain_files import parse_yaml, read_text
 from wayforward.schema.tables import encode_column, faults
 from wayforward.shapes import Floats, Ints, Mask, Rows

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wayforward.errors import DataError, RuleError, SchemaError, shown, suggest
+from wayforward.lazy import cached_property
 from wayforward.plain_files import dump_yaml, parse_yaml, read_text
 from wayforward.schema.carried import remember, remembered
 from wayforward.schema.feature import CARRIED_HAVE, FIELDS, Feature, check_choice

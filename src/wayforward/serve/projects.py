@@ -14,7 +14,6 @@ import shutil
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from sqlalchemy.orm import Session
 
 from wayforward.errors import DataError, WayforwardError
 from wayforward.language import gettext
+from wayforward.lazy import cached_property
 from wayforward.plain_files import make_folder
 from wayforward.serve.events import record
 from wayforward.serve.storage.tables import ModelVersion, User, now
@@ -289,6 +289,13 @@ class Projects:
                 while len(self._warm) > _WARM:
                     self._warm.popitem(last=False)
             return found
+
+    def schema(self, id: str) -> Schema:
+        """Return the schema of a version, without the model; an empty one where its files are gone."""
+        from wayforward.schema import Schema
+
+        file = self.folder / id / "schema.yaml"
+        return Schema.from_yaml(file) if file.is_file() else Schema(())
 
     def _whole(self, id: str) -> Path:
         """The folder of a version. Raises: ProjectError if its files were changed."""

@@ -154,7 +154,7 @@ def _audit(
             say=lambda what, done, total: pulse(done, total) if what == "looking for plans" else pulse(total, total),
         )  # fmt: skip
     try:
-        refuse_few_between(folder, project.id, x, json.loads(found.to_json()))
+        refuse_few_between(folder, project.id, x, attributes, json.loads(found.to_json()))
     except WayforwardError:
         (folder / "cases.json").unlink(missing_ok=True)
         raise

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from wayforward.errors import DataError
+from wayforward.lazy import cached_property
 from wayforward.study.arrow import Rows
 from wayforward.study.families import FAMILIES
 from wayforward.study.reml import Penalised, Solution

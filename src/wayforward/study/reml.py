@@ -8,12 +8,12 @@ parameter and model selection for general smooth models, J. Am. Stat. Assoc. 111
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayforward.errors import DataError
+from wayforward.lazy import cached_property
 from wayforward.study.arrow import Arrow, Coefficients, Rows
 from wayforward.study.families import Family, Likelihood
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from wayforward.errors import RuleError, WorldError, did_you_mean
+from wayforward.lazy import cached_property
 from wayforward.rules.arrays import Array
 from wayforward.rules.evaluate import TOLERANCE, Truth, magnitude_of, ordered, value_of
 from wayforward.rules.expression import (

@@ -17,13 +17,13 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtr
 
 from wayforward.errors import DataError, WorldError, require
+from wayforward.lazy import cached_property
 from wayforward.rules.arrays import Array, align
 from wayforward.schema import Schema
 from wayforward.shapes import FeatureMask, Mask, PerPoint, PerRow, Points, Rows

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 
+from wayforward.lazy import cached_property
 from wayforward.schema import Feature, Schema
 from wayforward.shapes import Mask, PerPoint, PerRow, Rows
 from wayforward.world.graph import CausalGraph

@@ -16,12 +16,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from wayforward.errors import WorldError, require
+from wayforward.lazy import cached_property
 from wayforward.rules.arrays import Array, align
 from wayforward.schema import Schema
 from wayforward.shapes import Draws, Mask, People, PerPoint, PerRow, Points, Rows, Who

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
+from wayforward.lazy import cached_property
 from wayforward.streams import keys_of
 
 Variance = Literal["exact", "published"]

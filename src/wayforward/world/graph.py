@@ -16,13 +16,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wayforward.errors import FileFormatError, WorldError, did_you_mean
+from wayforward.lazy import cached_property
 from wayforward.plain_files import check_size, parse_yaml, read_text
 from wayforward.shapes import Mask
 

@@ -15,13 +15,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wayforward.errors import FileFormatError, WorldError, did_you_mean
+from wayforward.lazy import cached_property
 from wayforward.plain_files import dump_yaml, parse_yaml, read_text
 from wayforward.rules.arrays import Array, align, operations
 from wayforward.rules.expression import is_plain, number_text

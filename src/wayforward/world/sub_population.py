@@ -13,12 +13,12 @@ Knowledge: a Probabilistic Approach, NeurIPS, section 5.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wayforward.errors import WorldError, require
+from wayforward.lazy import cached_property
 from wayforward.rules.arrays import Array, align
 from wayforward.shapes import Draws, FeatureMask, Floats, Mask, PerFeature, PerPoint, Points, Rows
 from wayforward.streams import spread

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from wayforward.errors import WayforwardError
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.impact.audit.gaps import plain_number
-from wayforward.lazy import Renamed
+from wayforward.lazy import Renamed, cached_property
 from wayforward.recourse import Outcome
 from wayforward.shapes import Floats, Ints, Mask, People, PersonMask
 

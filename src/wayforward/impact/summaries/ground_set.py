@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
+
+from wayforward.lazy import cached_property
 
 _BLOCK = 96  # pairs of a state and a change in one product
 _NEVER = 1e6  # beyond any gain, in people

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wayforward.lazy import cached_property
 from wayforward.methods.local_search.candidates import cheapest, set_values
 from wayforward.methods.local_search.moves import Moves
 from wayforward.ranks import rank_in_run

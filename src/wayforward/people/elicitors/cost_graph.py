@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wayforward.errors import PreferencesError
+from wayforward.lazy import cached_property
 from wayforward.people.elicitor import Questions, Session
 from wayforward.people.simulated import ReplyNoise, SimulatedPeople
 from wayforward.problem import Population

@@ -7,12 +7,15 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
+from wayforward.answers import words
 from wayforward.answers.tables import csv_text
 from wayforward.serve import audits
 from wayforward.serve.accounts import Somebody
 from wayforward.serve.http.guard import Given, staff
 from wayforward.serve.http.pages import CSV, attached, show
 from wayforward.serve.permissions import Act
+from wayforward.serve.services import Services
+from wayforward.serve.storage.tables import Job
 
 router = APIRouter(include_in_schema=False)
 See = Annotated[Somebody, Depends(staff(Act.SEE_AUDITS))]
@@ -32,11 +35,27 @@ def side_by_side(
     with to.database.session(write=False) as session:
         every = audits.finished(session, to.jobs.folder)
         found = audits.view(to.jobs, session, audit, by, measure) if audit else None
+    labels = {} if found is None else labels_of(to, *(one.model for one in found.audits))
     axis = [] if found is None else [(place, place / 100 * highest(found)) for place in (0, 50, 100)]
     return show(
         request, "staff/audits.html", who=who, audits=every, view=found, measures=audits.MEASURES, axis=axis,
         bars=[] if found is None else bars(found), query=request.url.query, everybody=audits.EVERYBODY,
+        called=lambda name: called(name, labels),
     )  # fmt: skip
+
+
+def labels_of(to: Services, *model_ids: str) -> dict[str, str]:
+    """What features of these versions are called in the language of the page."""
+    schemas = [to.projects.schema(id) for id in dict.fromkeys(model_ids)]
+    return {feature.name: words.label(feature) for schema in schemas for feature in schema.features}
+
+
+def called(name: str, labels: dict[str, str]) -> str:
+    """A feature, or where two meet ("sex and age"), as a page calls it; what is none as it is."""
+    if name in labels or " and " not in name:
+        return labels.get(name, name)
+    first, _, second = name.partition(" and ")
+    return words.join([labels[first], labels[second]], "and") if {first, second} <= labels.keys() else name
 
 
 def highest(view: audits.View) -> float:
@@ -86,8 +105,12 @@ def case(request: Request, id: str, name: str, to: Given, who: See) -> Response:
     """How one of them fared."""
     with to.database.session(write=False) as session:
         one = audits.case(to.jobs, session, id, name)
-        total = len(audits.cases(to.jobs, session, id))
-    return show(request, "staff/audit_case.html", who=who, id=id, one=one, total=total)
+        total, job = len(audits.cases(to.jobs, session, id)), session.get(Job, id)
+    labels = {} if job is None else labels_of(to, job.model_id)
+    return show(
+        request, "staff/audit_case.html", who=who, id=id, one=one, total=total,
+        called=lambda name: called(name, labels),
+    )  # fmt: skip
 
 
 @router.get("/staff/audits/{id}/numbers.json")
