@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,7 +13,6 @@ import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
 from wayforward.errors import FileFormatError
-from wayforward.lazy import cached_property
 from wayforward.plain_files import parse_yaml, read_text
 from wayforward.study.car_loan import ITEMS
 from wayforward.study.items import ChoiceItem, Id, StrictModel, StudyItem, Words, nasa_tlx, sus
