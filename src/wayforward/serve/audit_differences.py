@@ -33,7 +33,7 @@ def refuse_few_between(
     """Compare an audit of people x (n, d) in groups with those of the same model in the folders beside it, and leave a
     mark in its own. Raises: WayforwardError where one of them differs by a few people, in all or in some group.
     """
-    rows, told = _marks(folder.parent, x), dict(_refused(numbers))
+    rows, here = _marks(folder.parent, x), dict(_refused(numbers))
     cells = {name: rows[mask] for name, mask in _cells(attributes, len(x))}
     for other in sorted(folder.parent.glob(f"*/{_MARK}")):
         report = other.with_name("audit.json")
@@ -58,7 +58,7 @@ def refuse_few_between(
                 )
             )
         if not any(apart) and any(
-            0 < abs(told[name] - before[name]) < FEWEST for name in told.keys() & before.keys()
+            0 < abs(here[name] - before[name]) < FEWEST for name in here.keys() & before.keys()
         ):
             raise WayforwardError(
                 gettext(
