@@ -28,21 +28,31 @@ STUB = "stub"
 
 
 class Estimator:
-    """Times an estimator from inside: processor seconds and calls of `predict_proba` and `predict`."""
+    """Times an estimator from inside: processor seconds, and calls of `predict_proba` and `predict`.
+
+    A pipeline is also asked step by step, its last step about rows already encoded: each step is watched, and what
+    a watched one asks of another counts once.
+    """
 
     def __init__(self, estimator: Any) -> None:
-        self.seconds, self.calls = 0.0, 0
-        for name in ("predict_proba", "predict"):
-            if hasattr(estimator, name):
-                setattr(estimator, name, self._timed(getattr(estimator, name)))
+        self.seconds, self.calls, self._inside = 0.0, 0, False
+        for part in (estimator, *(step for _, step in getattr(estimator, "steps", ()))):
+            for name in ("transform", "predict_proba", "predict"):
+                if hasattr(part, name):
+                    setattr(part, name, self._timed(getattr(part, name), name != "transform"))
 
-    def _timed(self, ask: Any) -> Any:
+    def _timed(self, ask: Any, decides: bool) -> Any:
         def timed(*given: Any, **named: Any) -> Any:
+            if self._inside:
+                return ask(*given, **named)
+            self._inside = True
             started = time.process_time()
-            got = ask(*given, **named)
-            self.seconds += time.process_time() - started
-            self.calls += 1
-            return got
+            try:
+                return ask(*given, **named)
+            finally:
+                self.seconds += time.process_time() - started
+                self.calls += decides
+                self._inside = False
 
         return timed
 
