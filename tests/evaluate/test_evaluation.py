@@ -1,6 +1,7 @@
 """The headline: only what holds when worked out again counts, and failures stay in the denominator."""
 
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -494,3 +495,22 @@ def test_somebody_who_stands_outside_what_was_observed_is_scored_like_everybody(
     np.testing.assert_allclose(scored.people["cost"], got.cost[:, 0])
     got.after[0, 0, 0] = 1.3  # and a profile that does not follow from the acts is seen there as well
     assert evaluate(got, problem).refuted == 1
+
+
+def test_whole_rows_of_people_of_the_table_are_counted():
+    """Nearest accepted people are people of the table; of a search's options the rows are looked up one by one."""
+    features = tuple(wf.Feature(name=name, kind="real", low=0, high=9) for name in "ab")
+    schema = wf.Schema(features)
+    table = np.random.default_rng(0).uniform(0, 9, (60, 2))
+    model = wf.wrap(lambda rows: 1 / (1 + np.exp(9 - rows.sum(1))), schema, output="probability")
+    problem = wf.Problem(schema, model, wf.Target(1), data=table)
+    shares = []
+    for method in ("nearest-observable", "local-search"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            got = wf.recommend(problem, table[:20], method=method)
+        rows = set(map(tuple, table.tolist()))
+        copied = [tuple(row) in rows for row in got.after[got.found].tolist()]
+        shares.append(wf.evaluate(got, problem)["copies_people"].value)
+        assert shares[-1] == np.mean(copied)
+    assert shares[0] > 0 == shares[1]  # what shortening an option leaves whole

@@ -133,6 +133,18 @@ class Evidence:
             out[who, slot] = np.asarray(test.holds(self.x[who], self.after[who, slot]), dtype=bool)
         return out
 
+    @cached_property
+    def copies(self) -> OptionMask | None:
+        """(n, k) bool: the option is the whole row of somebody among the reference people; None without any."""
+        if self.known is None:
+            return None
+        known, after = (self.schema.round(rows) + 0.0 for rows in (self.known, self.after))
+        whole = np.dtype((np.void, known.shape[-1] * known.itemsize))
+        alike = np.isin(
+            np.ascontiguousarray(after).view(whole)[..., 0], np.ascontiguousarray(known).view(whole)[:, 0]
+        )
+        return np.asarray(alike & self.judged.returned)
+
     @property
     def usable_plausible(self) -> OptionMask:
         """(n, k) bool: usable and plausible."""

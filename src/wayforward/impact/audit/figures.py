@@ -40,6 +40,7 @@ MEANING: dict[str, str] = {
     "not_found": "no plan found and none excluded, of those answered",
     "valid": "have a plan that the model accepts, usable or not, of those answered",
     "plausible": "have a usable plan that looks like people who are accepted, of those answered",
+    "copies": "have a plan that is the whole row of a person of the table, of those with a plan",
     "cost": "mean cost of the plan, of those with a usable one",
     "burden": "mean straight-line (Euclidean) distance from the person to where the plan leads, every range counting "
     "as 1 and another level as 1, of those with a usable one",
@@ -48,7 +49,7 @@ MEANING: dict[str, str] = {
     "density_gain": "mean gain in log-density by the plan, of those with a usable one",
     "likely": "plan leads to somebody at least as likely, of those with a usable one",
 }
-RATES = ("refused", "usable", "proved", "not_found", "valid", "plausible", "likely")
+RATES = ("refused", "usable", "proved", "not_found", "valid", "plausible", "copies", "likely")
 SHARES_SERVED = (0.25, 0.5, 0.75, 0.9)
 
 
@@ -188,6 +189,7 @@ def measures_of(problem: Problem, judged: Evaluation, dense: bool) -> dict[str, 
         "not_found": (~usable & ~proved).astype(np.float64),
         "valid": judged.people["validity"],
         "plausible": judged.people["usable_plausible"],
+        "copies": judged.people.get("copies_people", np.full(len(usable), np.nan)),
         "cost": judged.people["cost"],
         "burden": judged.people["proximity"],
         "cost_all": judged.people["cost_l1_range_all"],

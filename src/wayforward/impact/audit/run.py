@@ -254,6 +254,8 @@ def _measured(
     judged = evaluate(recourse, problem, seed=seed, metrics="headline", density=density)
     measures = measures_of(problem, judged, density is not None)
     notes: list[str] = []
+    if not np.isfinite(measures["copies"]).any():  # without a table of people nobody can tell
+        del measures["copies"]
     if not np.isfinite(measures["plausible"]).any():
         del measures["plausible"]
         notes.append("No reference people were given, so nothing is said about plausibility.")

@@ -24,6 +24,7 @@ MEASURES = {
     "not_found": "no plan found, none excluded",
     "valid": "have a plan that the model accepts",
     "plausible": "have a plan like people who are accepted",
+    "copies": "plan is the whole row of a person of the table",
     "likely": "plan leads to somebody at least as likely",
     "cost": "cost of the plan",
     "burden": "burden: distance to where the plan leads",
