@@ -513,4 +513,4 @@ def test_whole_rows_of_people_of_the_table_are_counted():
         copied = [tuple(row) in rows for row in got.after[got.found].tolist()]
         shares.append(wf.evaluate(got, problem)["copies_people"].value)
         assert shares[-1] == np.mean(copied)
-    assert shares[0] > 0 == shares[1]  # what shortening an option leaves whole
+    assert shares[0] > 0 == shares[1]  # fewer than all of the nearest: needless acts were dropped
