@@ -279,6 +279,20 @@ def test_a_letter_has_a_date_a_case_a_contact_and_an_end(problem, x, answer):
     assert "You would then be at 67." in text
 
 
+def test_a_number_far_from_those_of_others_is_questioned_before_anybody_acts_on_it(problem, x, answer):
+    names = list(problem.schema.names)
+    j = next(
+        i for i, f in enumerate(problem.schema.features) if f.kind in ("integer", "real") and not f.carried
+    )
+    low, high = (ends[j] for ends in problem.observed_range)
+    action = {"housing": 1} if names[j] != "housing" else {}
+    for value, odd in ((high, False), (2 * high - low + 1, True), (np.nan, False)):
+        there = np.repeat(x[:1], len(x), axis=0)
+        there[:, j] = value
+        got = replace(answer(problem, x, action), x=there)
+        assert ("is far from what others have" in letter(problem, got, 0, reasons=False)) is odd
+
+
 def test_a_close_decision_is_said_to_be_close_and_never_rounded_across_the_line(problem, x):
     takes = problem.bound_target.needed()
     assert takes == {"level": 0.5}

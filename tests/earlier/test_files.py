@@ -418,7 +418,9 @@ def _timeless(thing):
         return {
             k: _timeless(v)
             for k, v in thing.items()
-            if not any(w in k for w in ("seconds", "per_second", "versions"))
+            if not any(
+                w in k for w in ("seconds", "per_second", "versions", "copies_people")
+            )  # counted since
         }
     return [_timeless(v) for v in thing] if isinstance(thing, list) else thing
 

@@ -144,6 +144,17 @@ def test_letters_name_the_month():
     )
 
 
+def test_a_letter_points_from_a_late_plan_to_one_in_time():
+    action = np.full((1, 2, 4), np.nan)
+    action[0, 0, 0], action[0, 1, 0], action[0, 1, 2] = 5700, 2700, 1  # 18 months; 8
+    got = problem().check(X[:1], action, k=2)
+    assert got.found.all() and got.months[0].tolist() == [18, 8]
+    head = Letterhead(day=date(2026, 11, 23), until=date(2027, 9, 30))
+    text = letter(problem(), got, 0, head=head)
+    assert text.count("Plan 2 is done in time.") == 1 == text.count("Ask us before you begin.")
+    assert "is done in time" not in letter(problem(), problem().check(X[:1], action), 0, head=head)
+
+
 def test_wishes_about_time_are_stored_and_joined(tmp_path):
     hurry = Preferences.none(SCHEMA, 3).within([7, 3.5], who=[0, 2])
     assert hurry.time.tolist() == [7, np.inf, 3.5] and hurry.any_wish and "2 people" in hurry.describe()

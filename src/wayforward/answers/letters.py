@@ -63,12 +63,20 @@ class Letterhead:
         """The day of the letter."""
         return self.day or date.today()
 
-    def too_late(self, months: float) -> str:
-        """Return what to say of a plan that is not done while it holds; '' of any other."""
-        if self.until is None or not done_on(self.written, months) > self.until:
+    def is_late(self, months: float) -> bool:
+        """True of a plan that is not done while it holds."""
+        return self.until is not None and done_on(self.written, months) > self.until
+
+    def too_late(self, months: float, in_time: int | None = None) -> str:
+        """Return what to say of a plan that is not done while it holds; '' of any other. in_time: the number of a plan
+        that is."""
+        if self.until is None or not self.is_late(months):
             return ""
         day = day_text(self.until)
-        return gettext("That is later than {day}, when this plan runs out. Ask us before you begin.", day=day)
+        text = gettext("That is later than {day}, when this plan runs out. Ask us before you begin.", day=day)
+        if in_time is None:
+            return text
+        return text + " " + gettext("Plan {n} is done in time.", n=in_time)
 
     def holds(self, several: bool) -> str:
         """Return until when the plans hold."""
@@ -132,7 +140,7 @@ def _lines(
     takes = problem.bound_target.needed()
     near = near_text(takes, one.score_before[0]) if one.score_before.size else ""
     lines += [gettext("A computer model looked at your data. The answer is no for now.")]
-    lines += [*filter(None, [near]), ""]
+    lines += [*filter(None, [near]), "", *_odd_lines(problem, one)]
     if reasons is not False:
         lines += _why_lines(problem, one, None if reasons is True else reasons)
     if keeping is not None and keeping.sets:
@@ -162,6 +170,25 @@ def _lines(
     return [*lines, gettext("Good to know"), "", *know]
 
 
+def _odd_lines(problem: Problem, one: Recourse) -> list[str]:
+    """Own numbers that lie farther from what others have than others lie apart: likelier a slip than true."""
+    x, (low, high) = one.x[0], problem.observed_range
+    apart = np.maximum(low - x, x - high)
+    numeric = np.array(
+        [not f.carried and not words.is_state(f, v) for f, v in zip(one.schema.features, x, strict=True)]
+    )
+    odd = np.flatnonzero(numeric & ~problem.schema.has_levels & (high > low) & (apart > high - low))
+    lines = [
+        gettext(
+            "Please check your {feature}: {value} is far from what others have. If it is wrong, tell us, and we look "
+            "at your case again.",
+            feature=words.label(problem.schema.features[j]), value=words.own_text(problem.schema.features[j], x[j]),
+        )
+        for j in odd
+    ]  # fmt: skip
+    return [*lines, ""] if lines else []
+
+
 def _plan_name(one: Recourse, place: int, option: int) -> str:
     """ "Plan 2 (least effort)" where kinds were asked for, else "Plan 2"."""
     kind = kind_name(one, option)
@@ -174,12 +201,13 @@ def _plan_lines(one: Recourse, takes: dict[str, Any], head: Letterhead, option: 
     """What an option asks for, what follows, how long it takes, where it leads and how sure that is."""
     lines = [*(f"- {text}" for text in steps(one, 0, option)), *consequences(one, 0, option)]
     lines += filter(None, [askings_text(one, option)])
+    timely = [n + 1 for n, o in enumerate(np.flatnonzero(one.found[0])) if not head.is_late(one.months[0, o])]
     harder = ""
     if option != first and not one.kind[0, option]:
         harder = beside(one, first, option, gettext("plan 1"))
     texts = (
         region_text(one, option), order_text(one, option), time_text(one, option, start=head.written),
-        head.too_late(one.months[0, option]), _then(takes, one.score[0, option]), harder,
+        head.too_late(one.months[0, option], timely[0] if timely else None), _then(takes, one.score[0, option]), harder,
         bound_text(one, option), margin_text(one, option), *kind_notes(one, option),
     )  # fmt: skip
     return [*lines, *filter(None, texts)]

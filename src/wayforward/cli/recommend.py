@@ -233,14 +233,15 @@ def summarise(got: Recourse, ready: Ready, judged: Evaluation) -> dict[str, Any]
 
 
 def of_kinds(got: Recourse) -> dict[str, dict[str, float | int | None]]:
-    """Return for each kind that was asked for: who has one, its price beside the cheapest, how often it holds."""
+    """Return for each kind that was asked for: who has one, its price beside the person's cheapest (the median: one odd
+    row in a sum would decide it), how often it holds."""
     out: dict[str, dict[str, float | int | None]] = {}
     for kind in got.meta["kinds"]:
         who, slot = np.nonzero(got.is_kind(kind))
         lasts = got.lasts[who, slot]
         out[kind] = {
             "people": len(who),
-            "times_the_cheapest": _finite(got.cost[who, slot].sum() / got.cost[who, 0].sum())
+            "times_the_cheapest": _finite(np.median(got.cost[who, slot] / got.cost[who, 0]))
             if len(who)
             else None,
             "holds_in_retrained": _finite(lasts.mean()) if len(who) else None,
@@ -257,6 +258,8 @@ def write_csv(got: Recourse, path: Path) -> None:
     from wayforward.answers import write_csv as write
 
     columns = {name: values.tolist() for name, values in got.to_frame("dict").items()}
+    if "months" in columns:  # as letters tell them, not as floats add up
+        columns["months"] = [round(v, 2) for v in columns["months"]]
     for name in (feature.name for feature in got.schema.features if feature.kind == "integer"):
         for part in ("before", "action", "after"):  # empty slots make fractions of a column: 51.0 beside 51
             values = columns[f"{part}.{name}"]
@@ -354,7 +357,7 @@ def _kind_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         parts = [gettext("{n} people", n=_count(got["people"]))]
         if got["times_the_cheapest"] is not None and kind != "cheapest":
             times = marks(f"{got['times_the_cheapest']:.2f}")
-            parts.append(gettext("{times} times the effort of the cheapest", times=times))
+            parts.append(gettext("at the median {times} times the effort of the cheapest", times=times))
         if got["holds_in_retrained"] is not None:
             share = _share(got["holds_in_retrained"])
             parts.append(gettext("hold in {share} of retrained models", share=share))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from wayforward.schema.schema import Schema
 
 Reasons = dict[int, str]  # row number -> why it cannot be read
+_NOTED = 3  # rows that a note names
 
 
 def read(schema: Schema, table: Any, what: str) -> tuple[np.ndarray, Reasons]:
@@ -93,8 +94,12 @@ def _reason(ask: Callable[[Any], Any], one: Any, feature: Feature, what: str) ->
 
 def unread_note(reasons: Reasons, n: int) -> str:
     """Say how many of n people cannot be read, and the first of the reasons."""
-    first = min(reasons)
+    rows = sorted(reasons)
+    more = (
+        f" {len(rows) - _NOTED:,} more: see the column 'reason' of the answers." if len(rows) > _NOTED else ""
+    )
     return (
-        f"{len(reasons):,} of {n:,} people could not be read, so the model was not asked about them (NOT_ASKED). "
-        f"Row {first}: {reasons[first]}"
+        f"{len(rows):,} of {n:,} people could not be read, so the model was not asked about them (NOT_ASKED). "
+        + " ".join(f"Row {row}: {reasons[row]}" for row in rows[:_NOTED])
+        + more
     )
