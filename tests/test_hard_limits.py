@@ -41,11 +41,12 @@ SMALL = {
 @lru_cache(maxsize=64)
 def fitted(name: str, world: str):
     """A case and a method fitted to it: a linear model, or trees where it asks for them; else None."""
-    fields = getattr(type(method(name)), "__dataclass_fields__", {})
+    made = method(name)
+    small = {k: v for k, v in SMALL.items() if not isinstance(getattr(made, k, ""), str)}
     for kind in ("linear", "forest"):
         it = case(kind, world, 1, PEOPLE)
         try:
-            return it, method(name, **{k: v for k, v in SMALL.items() if k in fields}).fit(it.problem)
+            return it, method(name, **small).fit(it.problem)
         except WayforwardError:
             continue
     return None

@@ -82,8 +82,8 @@ def _true_world(e: Evidence) -> Measured:
 def _copies(e: Evidence) -> Measured:
     if e.copies is None:
         return None
-    people = np.where(e.given.any(1), (e.copies & e.given).any(1), np.nan)
-    return Share(e.copies[e.given], people=people)
+    some, hit = e.given.any(1), (e.copies & e.given).any(1)
+    return Share(hit, some, np.where(some, hit, np.nan))
 
 
 _RATES = (
@@ -106,8 +106,8 @@ _RATES = (
            "share", _OPTIONS, lambda e: Share(e.judged.valid[e.given])),
     Metric("plausible_options", "options like the people whom the model accepts",
            "share", _OPTIONS, lambda e: None if e.plausible is None else Share(e.plausible[e.given])),
-    Metric("copies_people", "options that are the whole row of somebody in the table of reference people",
-           "share", _OPTIONS, _copies),
+    Metric("copies_people", "got an option that is the whole row of somebody in the table of reference people",
+           "share", _ANY, _copies),
     Metric("invalidation", "asked and got no option that the model says yes to",
            "share", _ASKED, _no_valid),
     Metric("coverage", "usable, among those for whom an option exists",

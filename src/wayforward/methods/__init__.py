@@ -71,7 +71,8 @@ def recommend(
     chosen = globals()["method"](method, **parameters) if isinstance(method, str) else method
     if not isinstance(chosen, Method):
         raise MethodError(
-            f"method={shown(method)} is neither a name nor a Method. Known names: {', '.join(names())}."
+            f"method={shown(method)} is neither a name nor a Method. Use a name such as 'local-search', or "
+            "a method that wf.method made; wf.methods_table() lists the names."
         )
     from wayforward.problem import Problem
 
