@@ -271,7 +271,7 @@ def million(runs: list[dict[str, Any]]) -> str:
         [
             run["model"],
             f"{run['people']:,}",
-            f"{run['workers']} {run['on']}",
+            f"{run['workers']} {run['on']}" if run["workers"] > 1 else "1",
             f"{run['peak_gib']:.2f}",
             f"{run['minutes']:.1f}",
             f"{run['processor_seconds'] / 60:.1f}",

@@ -82,7 +82,7 @@ def _true_world(e: Evidence) -> Measured:
 def _copies(e: Evidence) -> Measured:
     if e.copies is None:
         return None
-    some, hit = e.given.any(1), (e.copies & e.given).any(1)
+    some, hit = np.asarray(e.given.any(1)), np.asarray((e.copies & e.given).any(1))
     return Share(hit, some, np.where(some, hit, np.nan))
 
 
