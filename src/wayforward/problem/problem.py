@@ -247,6 +247,7 @@ class Problem(Portable):
         other = copy(self)
         if self._reference is not None:
             vars(other)["observed_range"] = self.observed_range
+            vars(other)["range_widths"] = self.range_widths  # of small errors, and so of room
             for name in ("_reference_decision", "reference_reached", "reference_accepted"):
                 vars(other).pop(name, None)
             other._reference, other.table_left = None, True
@@ -384,7 +385,7 @@ class Problem(Portable):
         """(d, d) bool: acting on the row's feature may move the column's, another one."""
         return np.asarray(self.descendants & ~np.eye(self.schema.d, dtype=bool))
 
-    @property
+    @cached_property
     def range_widths(self) -> PerFeature:
         """(d,) the width of each feature's range, as the `LpMix` distance measures it."""
         from wayforward.problem.cost import LpMix
