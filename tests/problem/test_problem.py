@@ -212,3 +212,14 @@ def test_a_step_binds_what_people_set_not_what_follows():
     np.testing.assert_allclose(follows.after[0, 0], [12.0, 2084.4])
     assert evaluate_rows(x, follows.after, problem, action=follows.action).usable == 1.0
     assert not problem.check(x, np.array([[[np.nan, 2084.4]]])).found.any()
+
+
+def test_with_another_schema_ranges_are_measured_anew():
+    """Nothing that hangs on the schema is left over in the copy."""
+    schema = Schema(
+        (Feature(name="a", kind="real", low=0, high=9), Feature(name="b", kind="real", low=0, high=1))
+    )
+    wider = schema.revise(a={"high": 18})
+    it = Problem(schema, wrap(lambda rows: rows[:, 1], schema, output="probability"), Target(1))
+    np.testing.assert_array_equal(it.range_widths, [9, 1])
+    np.testing.assert_array_equal(it.with_(schema=wider).range_widths, [18, 1])

@@ -56,7 +56,7 @@ _CLEAR = 0.01  # log-odds; far beyond what a verified fast path may be off
 _TYPICAL = 512  # reference people among whom refused ones are looked for
 _BY_CONDITION, _BY_SCHEMA = (
     ("reference_accepted",),
-    ("descendants", "never_moves"),
+    ("descendants", "never_moves", "range_widths"),
 )  # cached, and what they hang on
 T = TypeVar("T")
 
