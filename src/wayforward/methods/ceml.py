@@ -12,7 +12,7 @@ from wayforward.errors import UnsupportedModel
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.class_scores import class_scores
 from wayforward.methods.engines.convex import Conditions, least_change
-from wayforward.methods.engines.finish import finished
+from wayforward.methods.engines.finish import farther, finished
 from wayforward.methods.settings import check_choices, check_least, check_positive, check_switches
 from wayforward.model import Access
 from wayforward.problem import MadL1
@@ -23,12 +23,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 _LEVELS = 64  # combinations of levels of a person
-_BEYOND = (
-    0.0,
-    1e-6,
-    1e-3,
-    0.03,
-)  # of its way: so much farther a row is tried, too: rounding may have taken it back
+_BEYOND = (0.0, 1e-6, 1e-3, 0.03)  # of its way: so much farther a row is tried, too
 _TOGETHER = 4096  # programs
 
 
@@ -128,10 +123,7 @@ class Ceml(Method):
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         who, after = self._programs(people)
-        far = np.tile(np.where(people.schema.has_levels, 0.0, after - people.x[who]), (len(_BEYOND), 1))
-        far = far * np.repeat(_BEYOND, len(who))[:, None]
-        who, after = np.tile(who, len(_BEYOND)), np.tile(after, (len(_BEYOND), 1)) + far
-        row = people.snap(who, np.where(people.free[who], after, np.nan))
+        who, row = farther(people, who, np.where(people.free[who], after, np.nan), _BEYOND)
         action = np.where(people.schema.differs(row, people.x[who]), row, np.nan)
         some = np.flatnonzero(~np.isnan(action).all(1))
         who, action = who[some], action[some]

@@ -10,7 +10,7 @@ import numpy as np
 from wayforward.errors import ProblemError, UnsupportedModel
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.exact.relaxed_boxes import RelaxedBoxes
-from wayforward.methods.engines.finish import finished
+from wayforward.methods.engines.finish import farther, finished
 from wayforward.methods.local_search import LocalSearch
 from wayforward.methods.settings import check_least
 from wayforward.model import Access
@@ -110,12 +110,7 @@ class ReluMilp(Method):
     def _polished(self, people: Population, points: Actions, limit: int) -> np.ndarray:
         """(n, d) the best option near the rows (n, c, d) at which boxes would be cheapest; NaN where there is none."""
         who, place = np.nonzero(~np.isnan(points).all(2))
-        row, who = np.concatenate([points[who, place]] * len(_BEYOND)), np.tile(who, len(_BEYOND))
-        beyond = np.repeat(_BEYOND, len(row) // len(_BEYOND))[
-            :, None
-        ]  # where a bound is met the model may say no
-        numbers = np.where(people.schema.has_levels, 0.0, beyond * (row - people.x[who]))
-        row = people.snap(who, row + numbers)
+        who, row = farther(people, who, points[who, place], _BEYOND)
         row = np.where(people.schema.differs(row, people.x[who]), row, np.nan)
         some = np.flatnonzero(~np.isnan(row).all(1))
         who, row = who[some], row[some]

@@ -1,7 +1,9 @@
-"""What searches share at their end: who has nothing goes on by single changes, and every option is polished."""
+"""What searches share at their end: what they come to is tried a little farther, who has nothing goes on by single
+changes, and every option is polished."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +14,18 @@ from wayforward.problem.batching import distinct_changes
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
+
+
+def farther(
+    people: Population, who: np.ndarray, rows: np.ndarray, shares: Sequence[float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows (m, d) of people who (m,) each of s shares of their way farther, on legal values: whose they are
+    (s * m,), and rows (s * m, d). At a bound the model may say no, and rounding may have taken a row back.
+    """
+    far = np.repeat(shares, len(rows))[:, None]
+    who, rows = np.tile(who, len(shares)), np.tile(rows, (len(shares), 1))
+    way = np.where(people.schema.has_levels, 0.0, rows - people.x[who])
+    return who, people.snap(who, rows + far * way)
 
 
 def finished(

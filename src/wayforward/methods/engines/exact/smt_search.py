@@ -14,6 +14,7 @@ import numpy as np
 from wayforward.deadline import left, look
 from wayforward.methods.engines.exact.smt_models import ModelForm
 from wayforward.methods.engines.exact.smt_person import PersonFormula
+from wayforward.methods.engines.finish import farther
 from wayforward.shapes import Actions, Floats, Mask
 
 if TYPE_CHECKING:
@@ -120,13 +121,9 @@ class PersonSearch:
     def _judged(self, row: Floats) -> tuple[Floats | None, float]:
         """The cheapest of the row and of rows a little beyond it that the judge accepts, and what it costs."""
         people, i = self.people, self.i
-        schema, x = people.schema, people.x[i]
-        beyond = np.array(_BEYOND)[:, None]
-        rows = np.where(schema.has_levels, row, row + beyond * (row - x))
-        who = np.full(len(rows), i)
-        rows = people.snap(who, rows)
+        who, rows = farther(people, np.array([i]), row[None], _BEYOND)
         if people.problem.independent:
-            rows = np.where(schema.differs(rows, x), rows, np.nan)
+            rows = np.where(people.schema.differs(rows, people.x[i]), rows, np.nan)
         there = ~np.isnan(rows).all(1)
         who, rows = who[there], rows[there]
         if not len(rows):
