@@ -127,6 +127,11 @@ def require_kind(value: object, kind: type, name: str, error: type[WayforwardErr
         )  # a table holds people's rows
 
 
+def is_one_of(value: object, known: Collection[str]) -> bool:
+    """Whether a value is one of the words that are known. An array, whose cells ``in`` would compare, is none."""
+    return isinstance(value, str) and value in known
+
+
 def shown(value: object, most: int = 80) -> str:
     """Return a value as errors show it: its repr in at most so many characters, or what kind of thing it is."""
     try:

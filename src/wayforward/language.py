@@ -21,7 +21,7 @@ from gettext import GNUTranslations, NullTranslations
 from importlib.resources import files
 from io import BytesIO
 
-from wayforward.errors import DataError, require
+from wayforward.errors import DataError, is_one_of, require
 
 #: The languages that are complete, each by its own name.
 LANGUAGES = {"en": "English", "de": "Deutsch"}
@@ -54,7 +54,7 @@ def language() -> str:
 
 def check_language(code: str) -> None:
     """Raises: DataError for a language that is not complete."""
-    if not isinstance(code, str) or code not in LANGUAGES:
+    if not is_one_of(code, LANGUAGES):
         raise DataError(f"There is no language '{code}'. There are: {', '.join(sorted(LANGUAGES))}.")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
-from wayforward.errors import WayforwardError, did_you_mean
+from wayforward.errors import WayforwardError, did_you_mean, is_one_of
 
 
 class Registry:
@@ -43,7 +43,7 @@ class Registry:
 
     def find(self, name: str) -> Any:
         """Return the class or function of a name. Raises: the registry's error, which lists the names."""
-        if not isinstance(name, str) or name not in self._places:
+        if not is_one_of(name, self._places):
             hint = did_you_mean(str(name), self._places)
             raise self.error(f"There is no {self.what} '{name}'.{hint} Known: {', '.join(self)}.")
         module, part = self._places[name].split(":")

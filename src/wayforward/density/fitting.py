@@ -12,7 +12,7 @@ from wayforward.density.generative.coding import Coding
 from wayforward.density.grouping import revealing
 from wayforward.density.kernel import Kernel
 from wayforward.density.mixture import Flow, MixtureNetwork
-from wayforward.errors import DataError, MethodError, ProblemError
+from wayforward.errors import DataError, MethodError, ProblemError, is_one_of
 from wayforward.groups import Groups
 from wayforward.scaling import checked_rows, ranges
 from wayforward.schema import Schema
@@ -44,7 +44,7 @@ def fit_density(
     Raises: MethodError for an unknown kind; ProblemError for a group without accepted people, or too few for networks,
     and for infinite values; DataError for a missing value that the schema rules out; DeviceError.
     """
-    if not isinstance(kind, str) or kind not in get_args(Kind):
+    if not is_one_of(kind, get_args(Kind)):
         raise MethodError(f"There is no density of kind {kind!r}. Choose one of {', '.join(get_args(Kind))}.")
     started = time.perf_counter()
     rows = checked_rows(schema, rows, "accepted people")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError, require_kind, shown
+from wayforward.errors import DataError, is_one_of, require_kind, shown
 from wayforward.evaluate import actions as act
 from wayforward.evaluate import stats
 from wayforward.evaluate.evidence import Evidence
@@ -540,7 +540,7 @@ def _evaluation(
     meta: dict[str, Any],
 ) -> Evaluation:
     """Measure every metric that is asked for; hold what was claimed (n, k) of `Outcome` against what was found."""
-    if not isinstance(metrics, str) or metrics not in LEVELS:
+    if not is_one_of(metrics, LEVELS):
         raise DataError(f"metrics={shown(metrics)}; it must be 'headline', 'standard' or 'all'.")
     wanted = [m for m in METRICS.values() if LEVELS.index(m.level) <= LEVELS.index(metrics)]
     totals, people = measure(wanted, evidence, resamples=bootstrap)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 import numpy as np
 
 from wayforward.density.base import Densities, Kind, Scale, mixed
-from wayforward.errors import MethodError
+from wayforward.errors import MethodError, is_one_of
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.polish import revert, shrink
 from wayforward.methods.settings import check_choices, check_least
@@ -106,7 +106,7 @@ class Ebr(Method):
 
 def check_beta(name: str, beta: float, scale: str) -> None:
     """Check beta and its scale. Raises: MethodError for a scale that there is not, or a beta that it does not know."""
-    if not isinstance(scale, str) or scale not in get_args(Scale):
+    if not is_one_of(scale, get_args(Scale)):
         raise MethodError(f"'{name}' has beta_scale={scale!r}. Choose one of {', '.join(get_args(Scale))}.")
     if isinstance(beta, bool) or not (isinstance(beta, (int, float)) and math.isfinite(beta)) or beta < 0:
         raise MethodError(f"'{name}' has beta={beta!r}. Use 0 (no demand) or more.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from wayforward.errors import MethodError, shown
+from wayforward.errors import MethodError, is_one_of, shown
 
 if TYPE_CHECKING:
     from wayforward.methods.base import Method
@@ -135,7 +135,7 @@ def check_choices(part: Named, **choices: Iterable[str]) -> None:
     """Check that settings are among the words that are known. Raises: MethodError."""
     for setting, known in choices.items():
         words = tuple(known)
-        valid = getattr(part, setting) in words
+        valid = is_one_of(getattr(part, setting), words)
         require_setting(part, setting, valid, f"Choose one of {', '.join(words)}.")
 
 

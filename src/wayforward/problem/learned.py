@@ -15,7 +15,7 @@ from wayforward.density.generative import Generator, Kind, train_generator
 from wayforward.density.generative.adversary import Form
 from wayforward.density.grouping import present_groups, resolve_groups
 from wayforward.devices import device_of
-from wayforward.errors import MethodError
+from wayforward.errors import MethodError, is_one_of
 from wayforward.shapes import People
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def fit_generator(
     Example: ``fit_generator("chvae", problem).report.bounds``.
     Raises: MethodError for an unknown kind or fewer than 10 rows; ProblemError without rows; MissingExtra; DeviceError.
     """
-    if not isinstance(kind, str) or kind not in get_args(Kind):
+    if not is_one_of(kind, get_args(Kind)):
         raise MethodError(
             f"There is no generative model of kind {kind!r}. Choose one of {', '.join(get_args(Kind))}."
         )

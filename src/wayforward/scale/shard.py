@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from wayforward.deadline import Deadline
-from wayforward.errors import DataError, MethodError, require
+from wayforward.errors import DataError, MethodError, is_one_of, require
 from wayforward.methods import Budget, Method
 from wayforward.methods.certificates import certified
 from wayforward.plain_files import file_digest, make_folder, write_text, written
@@ -50,7 +50,7 @@ class ShardSettings:
     certify: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.form, str) or self.form not in get_args(Form):
+        if not is_one_of(self.form, get_args(Form)):
             raise DataError(f"form={self.form!r} is not known. Choose one of {', '.join(get_args(Form))}.")
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
             raise MethodError(f"k={self.k!r} options were asked for. Ask for k=1 or more.")

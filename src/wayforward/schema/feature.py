@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from wayforward.errors import SchemaError, did_you_mean, shown
+from wayforward.errors import SchemaError, did_you_mean, is_one_of, shown
 from wayforward.language import gettext, language, one_line
 from wayforward.schema import carried
 from wayforward.schema.translation import (
@@ -363,6 +363,6 @@ FIELDS = tuple(field.name for field in fields(Feature))
 def check_choice(name: str, field: str, value: str) -> None:
     """Raise SchemaError if a field of the feature `name` is none of the values that it can have."""
     allowed = _CHOICES[field]
-    if not isinstance(value, str) or value not in allowed:
+    if not is_one_of(value, allowed):
         hint = did_you_mean(str(value), allowed)
         raise SchemaError(f"'{name}' has {field}={value!r}; it must be one of {', '.join(allowed)}.{hint}")

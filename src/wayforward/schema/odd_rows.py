@@ -93,7 +93,7 @@ def _reason(ask: Callable[[Any], Any], one: Any, feature: Feature, what: str) ->
 
 
 def unread_note(reasons: Reasons, n: int) -> str:
-    """Say how many of n people cannot be read, and the first of the reasons."""
+    """Say how many of n people cannot be read, and why the first of them are not."""
     rows = sorted(reasons)
     more = (
         f" {len(rows) - _NOTED:,} more: see the column 'reason' of the answers." if len(rows) > _NOTED else ""
