@@ -20,7 +20,7 @@ import numpy as np
 from wayforward.errors import WayforwardError
 from wayforward.groups import Groups
 from wayforward.language import gettext
-from wayforward.plain_files import write_text
+from wayforward.plain_files import write_text, written
 from wayforward.serve.audits import EVERYBODY, FEWEST
 
 _MARK = "asked-about.npz"  # beside the numbers of an audit: of which model and people they are
@@ -69,17 +69,18 @@ def refuse_few_between(
                 )
             )
     every = dict(_cells(attributes, len(x)))
-    np.savez_compressed(
-        folder / _MARK, model=np.array(model_id), rows=rows, names=np.array(list(every)),
-        cells=np.stack(list(every.values())),
-    )  # fmt: skip
+    with written(folder / _MARK, private=True) as half, half.open("wb") as file:
+        np.savez_compressed(
+            file, model=np.array(model_id), rows=rows, names=np.array(list(every)),
+            cells=np.stack(list(every.values())),
+        )  # fmt: skip
 
 
 def _marks(folder: Path, x: np.ndarray) -> np.ndarray:
     """(n,) a mark of each row, under a key of the deployment."""
     file = folder / _KEY
     if not file.exists():
-        write_text(file, secrets.token_hex(32))
+        write_text(file, secrets.token_hex(32), private=True)
     key = bytes.fromhex(file.read_text())
     marks = b"".join(
         hashlib.blake2b(row, key=key, digest_size=8).digest() for row in np.ascontiguousarray(x + 0.0)
