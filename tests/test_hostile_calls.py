@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import wayforward as wf
+from wayforward.answers.tables import options_table
 from wayforward.errors import (
     DataError,
     MethodError,
@@ -20,9 +21,12 @@ from wayforward.errors import (
     PreferencesError,
     ProblemError,
     SchemaError,
+    WayforwardError,
+    WorkerError,
     shown,
 )
 from wayforward.methods import method, names
+from wayforward.problem import Disclosure
 from wayforward.recourse import Outcome
 from wayforward.schema import SchemaWarning
 
@@ -198,6 +202,24 @@ THRESHOLDS = ("0.5", math.nan, math.inf, -1, 0, 1, 2, True, 1j, [0.5])
 BUDGETS = (math.nan, math.inf, 1.5, True, -1, 0, "x")
 SIZES = (0, -1, 1.5, True, "3", math.nan)
 CLASSES = ((1, 1), (), (1,), 5, "ab")
+SWITCHES = {
+    "minimal": lambda c, v: c.ask(c.people, minimal=v),
+    "minimal of a method": lambda c, v: method("wachter").with_minimal(v),
+    "strict": lambda c, v: c.ask(c.people, strict=v),
+    "certify": lambda c, v: c.ask(c.people, certify=v),
+    "exact": lambda c, v: c.ask(c.people).to_frame("dict", exact=v),
+    "exact, saved": lambda c, v: c.ask(c.people).save("answers.json", exact=v),
+    "sample": lambda c, v: c.ask(c.people).regions(sample=v),
+    "changed_only": lambda c, v: options_table(c.ask(c.people), 0, changed_only=v),
+    "propose": lambda c, v: wf.Schema.infer(c.table, propose=v),
+    "sensitive": lambda c, v: c.schema.revise(a={"sensitive": v}),
+    "together": lambda c, v: Disclosure(crowd=2, together=v),
+    "fresh": lambda c, v: wf.recommend_table(c.problem, c.table, "out", fresh=v),
+    "certify of a table": lambda c, v: wf.recommend_table(c.problem, c.table, "out", certify=v),
+    "fast": lambda c, v: wf.wrap(c.estimator, c.schema, fast=v),
+    "random": lambda c, v: c.wrap(random=v),
+}
+UNDECIDED = {"an empty array": np.array([]), "two numbers": np.array([1.0, 2.0]), "a text": "x"}
 LEVEL_LISTS = (
     "abc",
     b"ab",
@@ -226,6 +248,16 @@ ARGUMENTS = {
     },
     "seed": (lambda c: c.ask(c.people, seed=math.nan), MethodError, "seed=nan is not a whole number"),
     "strict": (lambda c: c.ask(c.people, strict="no"), MethodError, "strict='no' is neither True nor False"),
+    **{
+        f"{name} {value}": (
+            lambda c, call=call, v=v: call(c, v), WayforwardError, f"{name.split(',')[0].split()[0]}.*="
+        )
+        for name, call in SWITCHES.items() for value, v in UNDECIDED.items()
+    },
+    "workers on an array": (lambda c: c.ask(c.people, on=np.array([])), WorkerError, "on=.* is not known"),
+    "leeway": (lambda c: c.ask(c.people).regions(leeway=np.array([])), DataError, "leeway=.* is no share"),
+    "wishes as a number": (lambda c: wf.Preferences.from_table(c.schema, 5), PreferencesError, "5 is no table"),
+    "data as a number": (lambda c: wf.data.load(5), DataError, "name is a int. Give a str"),
     "progress": (lambda c: c.ask(c.people, progress=5), MethodError, "progress=5 cannot be called"),
     "kinds": (lambda c: c.ask(c.people, kinds=5), MethodError, "kinds=5 is no list"),
     "swapped": (lambda c: wf.recommend(c.people, c.problem), MethodError, "Swap the two"),

@@ -16,9 +16,14 @@ import wayforward as wf
 from wayforward import tensor_files
 from wayforward.cli.console import table, tell
 from wayforward.cli.parts import Parts, forget
-from wayforward.errors import FileFormatError, WriteError
+from wayforward.errors import FileFormatError, WayforwardError, WriteError
+from wayforward.impact.disclosure import Ledger
+from wayforward.impact.society import History, Scenario
+from wayforward.people.dialogue import Dialogue
 from wayforward.plain_files import read_json, read_text, write_bytes, write_text
 from wayforward.recourse import Outcome
+from wayforward.schema import SchemaWarning
+from wayforward.world.files import load_world
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("sklearn")
@@ -177,6 +182,42 @@ def test_a_device_that_is_full_is_a_write_error():
 # -- what is no file -----------------------------------------------------------------------------------------
 
 
+NO_PATHS = {
+    "a zero byte": "a\0",
+    "half a letter": "a\ud800",
+    "bytes": b"a",
+    "too long": "9" * 300,
+    "a number": 5,
+}
+READERS = {
+    "answers": lambda q, path: wf.Recourse.load(path),
+    "a schema": lambda q, path: wf.Schema.from_yaml(path),
+    "wishes": lambda q, path: wf.Preferences.load(path, q.schema),
+    "a table of wishes": lambda q, path: wf.Preferences.from_table(q.schema, path),
+    "a model": lambda q, path: wf.model.load(path, q.schema),
+    "a table": lambda q, path: wf.recommend_table(q.problem, path, "out"),
+    "a folder": lambda q, path: wf.recommend_table(q.problem, q.table, path),
+    "a data set": lambda q, path: wf.data.load("gmsc", path=path),
+    "a ledger": lambda q, path: Ledger(path, per_client=3),
+    "a dialogue": lambda q, path: Dialogue.load(path, q.problem),
+    "a dialogue that is kept": lambda q, path: Dialogue(q.problem, q.answer.x[0], elicitor=None, file=path),
+    "a scenario": lambda q, path: Scenario.from_yaml(path),
+    "a history": lambda q, path: History.load(path),
+    "a world": lambda q, path: load_world(path),
+    "tensors": lambda q, path: tensor_files.header(path),
+}
+WAYS = {name: write for name, write in WRITERS.items() if name not in ("model.ubj", "model.txt")} | READERS
+
+
+@pytest.mark.parametrize("what", NO_PATHS)
+@pytest.mark.parametrize("way", WAYS)
+def test_what_can_be_no_path_is_refused(question, tmp_path, monkeypatch, way, what):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(WayforwardError):
+        WAYS[way](question, NO_PATHS[what])
+    assert not list(tmp_path.rglob("*")), "nothing is made on the way"
+
+
 @pytest.mark.parametrize("kind", ["pipe", "zero"])
 def test_pipes_and_devices_are_no_files(tmp_path, kind):
     """A pipe waited for ever, and /dev/zero filled the memory."""
@@ -300,6 +341,32 @@ def test_without_a_checksum_nothing_is_spoken_as_fact(question, tmp_path):
         np.testing.assert_array_equal(judged.after[1], question.answer.after[1])
         assert not (judged.found[0] & (judged.after[0] == judged.x[0]).all(-1)).any()
     assert (again.judged_by(question.problem).outcome[0] != Outcome.ACCEPTED).all()
+
+
+@pytest.mark.parametrize("where", ["x", "action", "after"])
+@pytest.mark.parametrize("level", [99, -1, 0.5])
+def test_a_level_that_is_none_is_refused_without_a_checksum_too(question, tmp_path, where, level):
+    path = question.answer.save(tmp_path / "a.json", exact=True)
+
+    def spoil(data):
+        del data["sha256"]
+        row = data[where][0] if where == "x" else data[where][0][0]
+        row[1] = level
+
+    edited(path, spoil)
+    with pytest.raises(FileFormatError, match="'a.json' does not hold a recourse: 'home' has .* from 0 to 5"):
+        wf.Recourse.load(path)
+
+
+def test_people_whose_level_is_none_are_saved_and_read(question, tmp_path):
+    with pytest.warns(SchemaWarning, match="could not be read"):
+        got = wf.recommend(
+            question.problem, np.where([[False, True], [False, False]], 99.0, question.answer.x)
+        )
+    for name in ("a.json", "a.parquet"):
+        back = wf.Recourse.load(got.save(tmp_path / name, exact=True))
+        np.testing.assert_array_equal(back.x, got.x)
+        assert back.outcome[0, 0] == Outcome.NOT_ASKED
 
 
 # -- texts ---------------------------------------------------------------------------------------------------

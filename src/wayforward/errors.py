@@ -7,6 +7,8 @@ import importlib
 from collections.abc import Collection
 from types import ModuleType
 
+import numpy as np
+
 
 class WayforwardError(Exception):
     """Base of every error that wayforward raises on purpose."""
@@ -125,6 +127,12 @@ def require_kind(value: object, kind: type, name: str, error: type[WayforwardErr
         raise error(
             f"{name} is a {type(value).__name__}. Give a {kind.__name__}."
         )  # a table holds people's rows
+
+
+def require_switch(value: object, name: str, error: type[WayforwardError] = DataError) -> None:
+    """Raise an error that names an argument which is neither True nor False; an array would decide nothing."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise error(f"{name}={shown(value)} is neither True nor False. Use one of them.")
 
 
 def is_one_of(value: object, known: Collection[str]) -> bool:

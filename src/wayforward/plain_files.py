@@ -28,15 +28,24 @@ def check_size(text: str, name: str, most: int = MOST_CHARACTERS) -> str:
 
 
 def as_path(given: Any) -> Path:
-    """Return a path. Raises: FileFormatError for what is none."""
-    if not isinstance(given, (str, os.PathLike)):
-        raise FileFormatError(f"{shown(given)} is no path. Give the name of a file.")
-    return Path(given)
+    """Return a path. Raises: FileFormatError for what can be none: another object, a zero byte, too long a name."""
+    try:
+        path = Path(given)
+        os.lstat(path)
+    except (TypeError, ValueError):
+        raise FileFormatError(f"{shown(given)} is no path. Give the name of a file.") from None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise FileFormatError(f"{shown(given)} is too long for a path. Give a shorter name.") from None
+    return path
 
 
 def require_regular(path: str | Path) -> os.stat_result:
-    """Look at a file without opening it: a pipe would wait for ever, and a device never ends. Raises: OSError."""
-    found = os.stat(path)
+    """Look at a file without opening it: a pipe would wait for ever, and a device never ends.
+
+    Raises: OSError; FileFormatError for what is no path.
+    """
+    found = os.stat(as_path(path))
     if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
         raise OSError(errno.EINVAL, "It is a pipe or a device, and no file")
     return found
@@ -47,7 +56,7 @@ def read_text(path: str | Path, what: str, most: int = MOST_CHARACTERS) -> str:
 
     Raises: FileFormatError ("The {what} 'name' cannot be read: ...") for one that is missing, too large or no text.
     """
-    path = Path(path)
+    path = as_path(path)
     name = f"{what} '{path.name}'"
     try:
         size = require_regular(path).st_size
@@ -56,7 +65,7 @@ def read_text(path: str | Path, what: str, most: int = MOST_CHARACTERS) -> str:
         return check_size(path.read_text(encoding="utf-8"), name, most)
     except OSError as error:
         raise FileFormatError(f"The {name} cannot be read: {error.strerror}. Check the path.") from None
-    except ValueError:  # no UTF-8, or a path with a zero byte
+    except ValueError:  # no UTF-8
         raise FileFormatError(f"The {name} cannot be read: it is not a text file. Check the path.") from None
 
 
@@ -151,7 +160,7 @@ def file_digest(path: Path) -> str:
 def make_folder(folder: Path) -> None:
     """Make a folder and those above it, where it is not there. Raises: WriteError that names it."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        as_path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WriteError(
             f"The folder '{folder.name}' cannot be made: {error.strerror}. Choose another place."
@@ -166,8 +175,10 @@ def written(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     private: for the owner of the file only. Raises: WriteError where it cannot be written; what was there stays.
     Example: ``with written("model.ubj") as half: booster.save_model(half)``.
     """
-    place = Path(os.path.realpath(path))  # a link stays a link
-    if place.exists() and not place.is_file() and not place.is_dir():  # a pipe or a terminal
+    place = Path(os.path.realpath(as_path(path)))  # a link stays a link
+    with place_of(path):
+        no_file = place.exists() and not place.is_file() and not place.is_dir()
+    if no_file:  # a pipe or a terminal
         with place_of(path):
             yield place
         return

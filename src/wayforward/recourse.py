@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.deadline import DEADLINE
-from wayforward.errors import DataError, FileFormatError, PreferencesError, require
+from wayforward.errors import DataError, FileFormatError, PreferencesError, require, require_switch, shown
 from wayforward.lazy import cached_property, hook
 from wayforward.plain_files import as_path, read_json, write_text, written
 from wayforward.schema import Origin, Schema, SchemaWarning, carried, decode_column, native_table
@@ -192,6 +192,9 @@ class Recourse:
 
     def regions(self, sample: bool = True, leeway: float = 0.0) -> Regions:
         """Around each option a box of what works just as well; see `wayforward.problem.regions`. Worked out once."""
+        require_switch(sample, "sample")
+        if not isinstance(leeway, (int, float)) or not 0 <= leeway < 1:
+            raise DataError(f"leeway={shown(leeway)} is no share of a side. Use 0 to below 1, such as 0.05.")
         known: dict[tuple[bool, float], Regions] = vars(self).setdefault("_regions", {})
         if (sample, leeway) not in known:
             known[sample, leeway] = hook("problem.regions:regions")(self, sample, leeway)
@@ -451,6 +454,7 @@ class Recourse:
         `like`: 'pandas', 'polars', 'pyarrow', or None for the first that is installed. exact: as found, to the last
         digit; otherwise in the numbers that people are told (`rounded`).
         """
+        require_switch(exact, "exact")
         if not exact and self.rounded is not self:
             return self.rounded.to_frame(like, exact=True)
         n, k = self.n, self.k
@@ -510,6 +514,7 @@ class Recourse:
 
         exact: as found, to the last digit; otherwise in the numbers that people are told (`rounded`).
         """
+        require_switch(exact, "exact")
         if not exact and self.rounded is not self:
             return self.rounded.save(path, exact=True)
         path = as_path(path)
@@ -580,6 +585,8 @@ class Recourse:
                 got = cls._from_parquet(path)
             if got.k < 1:
                 raise ValueError("k")
+        except DataError as error:
+            raise FileFormatError(f"'{path.name}' does not hold a recourse: {error}") from None
         except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError, OSError) as error:
             raise FileFormatError(
                 f"'{path.name}' does not hold a recourse ({type(error).__name__}). Save it again."
@@ -702,6 +709,8 @@ class Recourse:
                 if values.size or name not in ("plain_cost", "path", *_WHERE_KNOWN, *_TEXTS)
             },
         )
+        for name in ("x", "action", "after", "path"):
+            schema.check_levels(getattr(got, name).reshape(-1, d), "Save the answers again.")
         if "sha256" not in header:  # of an earlier version
             got = replace(got, unchecked=True)
         elif header["sha256"] != got._digest(header):

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wayforward.errors import FileFormatError, MethodError, require
-from wayforward.plain_files import write_bytes
+from wayforward.plain_files import as_path, write_bytes
 
 _MOST_BYTES = 1 << 30
 _NETWORKS = 1  # version of the files of networks
@@ -71,7 +71,7 @@ def read(
 
 def _open(path: str | Path, numbers: bool | None, framework: str, device: str) -> tuple[Any, dict[str, Any]]:
     safetensors = require("safetensors", extra="torch")
-    file = Path(path)
+    file = as_path(path)
     if not file.is_file() and file.exists():
         raise ValueError("it is no file")
     if file.stat().st_size > _MOST_BYTES:
@@ -102,12 +102,13 @@ def write_networks(path: str | Path, tensors: Mapping[str, Any], kind: str, head
 
 def read_networks(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read what `write_networks` wrote. Raises: FileFormatError for a file that is missing, broken or another."""
+    path = as_path(path)
     try:
         head, tensors = read(path, framework="pt")
         if head["format"] != f"wayforward/amortised-{kind}" or head["version"] != _NETWORKS:
             raise ValueError("it holds something else, or another version")
     except FileNotFoundError:
-        raise FileFormatError(f"There is no file '{Path(path)}'. Save networks there first.") from None
+        raise FileFormatError(f"There is no file '{path}'. Save networks there first.") from None
     except Exception as error:
         raise broken_networks(path, error) from error
     return head, tensors

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.answers import words
+from wayforward.errors import require_switch
 from wayforward.language import N_, gettext
-from wayforward.plain_files import written
+from wayforward.plain_files import as_path, written
 from wayforward.recourse import Recourse
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def options_table(recourse: Recourse, i: int, changed_only: bool = True) -> list
     Columns: "feature", "now", then "option 1" and so on; a cell says the value and how it came about, such as
     "2,050 EUR (up)" or "4 (follows)". With `changed_only` features that no option touches are left out.
     """
+    require_switch(changed_only, "changed_only")
     schema, one = recourse.schema, recourse[int(i)].rounded
     found = np.flatnonzero(one.found[0])
     rows = []
@@ -90,7 +92,7 @@ def write_csv(rows: list[dict[str, Any]], path: str | Path) -> Path:
 
     A text that would be read as a formula gets an apostrophe in front; NaN and infinity become empty cells.
     """
-    path = Path(path)
+    path = as_path(path)
     with written(path) as half:
         half.write_text(csv_text(rows), encoding="utf-8", newline="")
     return path

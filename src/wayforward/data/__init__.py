@@ -14,7 +14,7 @@ from typing import TypeAlias
 from wayforward.data.columns import levels, number, parsed
 from wayforward.data.dataset import Acts, Dataset, Entry, Source, Step, made
 from wayforward.data.files import Files, Known
-from wayforward.errors import DataError
+from wayforward.errors import DataError, require_kind
 from wayforward.registry import Registry
 
 Build: TypeAlias = Callable[[Files, frozenset[str]], Dataset]
@@ -93,6 +93,7 @@ def load(name: str, path: str | os.PathLike[str] | None = None, variant: str | N
     Raises: DataError for an unknown name or variant, for a file that is absent or is not the known one.
     Example: ``train, test = load("loan").split(test=0.3, seed=0)``.
     """
+    require_kind(name, str, "name")
     name, _, inline = name.partition(":")
     entry, build = _find(name)
     words = [

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from wayforward.errors import DataError
+from wayforward.plain_files import as_path
 
 ENV = "WAYFORWARD_DATA"
 OFFLINE = "WAYFORWARD_OFFLINE"
@@ -58,7 +59,7 @@ class Files:
         """Where to look, in order: the argument, the environment, shared/data in or beside the working folder (where
         a checkout has it), the user's cache. Whatever is found, its content is checked."""
         if self.path is not None:
-            return [Path(self.path).expanduser()]
+            return [as_path(self.path).expanduser()]
         named = [Path(part).expanduser() for part in os.environ.get(ENV, "").split(os.pathsep) if part]
         here = Path.cwd()
         beside = [folder for folder in (here / "shared/data", here.parent / "shared/data") if folder.is_dir()]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from wayforward.deadline import Deadline
-from wayforward.errors import MethodError, ProblemError, UnsupportedModel, shown
+from wayforward.errors import MethodError, ProblemError, UnsupportedModel, require_switch, shown
 from wayforward.language import in_english
 from wayforward.methods.alike import Alike
 from wayforward.methods.in_time import Turn, answered_in_time, everybody_in_time
@@ -183,12 +183,13 @@ class Method(Portable, metaclass=CheckedSettings):
         check_k(k)
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
             raise MethodError(f"seed={shown(seed)} is not a whole number. Use seed=0, for example.")
-        if not isinstance(strict, (bool, np.bool_)):
-            raise MethodError(f"strict={shown(strict)} is neither True nor False. Use one of them.")
+        require_switch(strict, "strict", MethodError)
         if not (progress is None or callable(progress)):
             raise MethodError(
                 f"progress={shown(progress)} cannot be called. Give a function of (done, in all)."
             )
+        if minimal is not None:
+            require_switch(minimal, "minimal", MethodError)
         if minimal is not None and minimal != self.minimal_:
             return self.with_minimal(minimal).recommend(
                 x, k, preferences=preferences, seed=seed, budget=budget, deadline=deadline, progress=progress,
@@ -197,7 +198,7 @@ class Method(Portable, metaclass=CheckedSettings):
         limit = budget if isinstance(budget, Budget) else Budget(budget)
         time_given = Deadline.of(deadline)
         problem = self._fitted_problem()
-        workers, on = self.workers_ if workers is None else workers, on or self.on_
+        workers, on = self.workers_ if workers is None else workers, self.on_ if on is None else on
         check_workers(workers, on)
 
         def answer(people: People, wishes: Preferences | None) -> Recourse:
@@ -287,8 +288,7 @@ class Method(Portable, metaclass=CheckedSettings):
 
         Example: ``wf.method("wachter").with_minimal(False)``. Raises: MethodError.
         """
-        if not isinstance(minimal, (bool, np.bool_)):
-            raise MethodError(f"minimal={minimal!r} is neither True nor False. Use one of them.")
+        require_switch(minimal, "minimal", MethodError)
         other = copy(self)
         other.minimal_ = bool(minimal)
         return other

@@ -17,6 +17,7 @@ from wayforward.methods.engines.amortised.masks import cheapest, other_masks
 from wayforward.methods.engines.amortised.report import Report
 from wayforward.methods.engines.amortised.training import train
 from wayforward.methods.settings import check_choices, check_least, check_positive, require_setting
+from wayforward.plain_files import as_path
 from wayforward.problem.batching import tidy
 from wayforward.shapes import Actions, Rows
 from wayforward.tensor_files import plain, require_same
@@ -156,7 +157,7 @@ class Carma(TrainedMethod):
             split_seed=self.split_seed,
             tie=self.tie,
             wishes=self._validation_wishes,
-            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+            checkpoint=None if self.checkpoint is None else as_path(self.checkpoint),
             header=self._question(problem),
             progress=self.progress,
         )

@@ -29,7 +29,7 @@ from wayforward.model.tree_checks import (
     check_skops_boosters,
     check_xgboost,
 )
-from wayforward.plain_files import written
+from wayforward.plain_files import as_path, written
 from wayforward.schema import Schema
 
 _MAX_BYTES = 1 * 2**30  # of a file, and of all that a zip unpacks to
@@ -65,7 +65,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     """
     if isinstance(model, Model):
         model = model if model.wrapped is None else model.wrapped
-    file = Path(path)
+    file = as_path(path)
     from wayforward.model.adapters import library_of
 
     _no_pickle(file)
@@ -121,7 +121,7 @@ def load(path: str | os.PathLike[str], schema: Schema, **options: Any) -> Model:
     """
     from wayforward.model.wrapping import wrap
 
-    file = Path(path)
+    file = as_path(path)
     _no_pickle(file)
     if not file.is_file():
         raise FileFormatError(f"The model file '{file.name}' does not exist. Check the path.")

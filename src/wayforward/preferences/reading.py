@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import FileFormatError, PreferencesError, did_you_mean, shown, suggest
+from wayforward.plain_files import as_path
 from wayforward.shapes import Floats, Mask
 
 if TYPE_CHECKING:
@@ -163,16 +164,22 @@ def table_rows(table: Any) -> list[dict[str, Any]]:
     """Rows of a table or a CSV file without their empty cells."""
     if isinstance(table, (str, Path)):
         try:
-            with Path(table).open(encoding="utf-8-sig", newline="") as file:
+            with as_path(table).open(encoding="utf-8-sig", newline="") as file:
                 rows: list[dict[str, Any]] = list(csv.DictReader(file))
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise FileFormatError(f"'{table}' cannot be read as a CSV file of wishes ({error}).") from error
-    elif isinstance(table, Sequence):
+    elif isinstance(table, Sequence) and all(isinstance(row, Mapping) for row in table):
         rows = [dict(row) for row in table]
     else:
         import narwhals as nw
 
-        rows = list(nw.from_native(table, eager_only=True).iter_rows(named=True))
+        try:
+            rows = list(nw.from_native(table, eager_only=True).iter_rows(named=True))
+        except TypeError:
+            raise PreferencesError(
+                f"{shown(table)} is no table of wishes. Give a CSV file, a table, or a list of rows, each "
+                "{column: value}."
+            ) from None
     return [{k: v for k, v in row.items() if not _empty(v)} for row in rows]
 
 

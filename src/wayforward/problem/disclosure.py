@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from wayforward.errors import ProblemError
+from wayforward.errors import ProblemError, require_switch
 from wayforward.language import gettext
 from wayforward.problem.crowd import Crowd
 from wayforward.problem.robust.base import Robust, is_number
@@ -58,6 +58,7 @@ class Disclosure:
     def __post_init__(self) -> None:
         if isinstance(self.crowd, bool) or not isinstance(self.crowd, (int, np.integer)) or self.crowd < 0:
             raise ProblemError(f"crowd={self.crowd!r} is no number of people. Use a whole number, such as 5.")
+        require_switch(self.together, "together", ProblemError)
         if not is_number(self.beyond) or self.beyond < 0:
             raise ProblemError(
                 f"beyond={self.beyond!r} is no distance. Use 0 or more, such as 0.2 in log-odds."

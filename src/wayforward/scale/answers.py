@@ -12,7 +12,7 @@ import numpy as np
 
 from wayforward.errors import FileFormatError, require
 from wayforward.lazy import cached_property
-from wayforward.plain_files import file_digest, read_json
+from wayforward.plain_files import as_path, file_digest, read_json
 from wayforward.recourse import Outcome, Recourse
 from wayforward.scale.rows import encode_column
 from wayforward.scale.shard import ANSWERS, ENTRIES, FORMAT, PROBLEMS
@@ -33,7 +33,7 @@ class Answers:
     @classmethod
     def open(cls, folder: str | Path) -> Answers:
         """Open a folder. Raises: FileFormatError if it holds no manifest."""
-        made = cls(Path(folder))
+        made = cls(as_path(folder))
         made.manifest  # noqa: B018  (reading it is the check)
         return made
 

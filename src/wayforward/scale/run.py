@@ -13,11 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.deadline import Deadline, now
-from wayforward.errors import DataError, FileFormatError, MethodError, PreferencesError, require
+from wayforward.errors import (
+    DataError,
+    FileFormatError,
+    MethodError,
+    PreferencesError,
+    require,
+    require_switch,
+)
 from wayforward.methods import Method
 from wayforward.methods import method as method_of
 from wayforward.methods.base import versions
-from wayforward.plain_files import make_folder, write_text, written
+from wayforward.plain_files import as_path, make_folder, write_text, written
 from wayforward.scale.answers import MANIFEST, Answers
 from wayforward.scale.identity import digest, method_digest
 from wayforward.scale.shard import (
@@ -106,6 +113,8 @@ def recommend_table(
     """
     chosen = _fitted(problem, method, parameters)
     check_workers(workers, on)
+    for name, switch in (("certify", certify), ("fresh", fresh)):
+        require_switch(switch, name, MethodError)
     if isinstance(rows_per_shard, bool) or not isinstance(rows_per_shard, int) or rows_per_shard < 1:
         raise DataError(f"rows_per_shard={rows_per_shard!r} is no number of rows. Give 1 or more.")
     source = open_source(people)
@@ -132,7 +141,7 @@ def recommend_table(
     settings = ShardSettings(
         k, seed, budget, id, form, room=room, deadline=Deadline.of(deadline), certify=certify
     )
-    folder = Path(out)
+    folder = as_path(out)
     question = {
         "people": source.fingerprint(), "preferences": digest(preferences and preferences.to_dict()),
         **method_digest(chosen), **settings.plain(), "rows_per_shard": rows_per_shard, "versions": versions(),

@@ -15,7 +15,7 @@ from wayforward.deadline import Deadline
 from wayforward.errors import DataError, MethodError, is_one_of, require
 from wayforward.methods import Budget, Method
 from wayforward.methods.certificates import certified
-from wayforward.plain_files import file_digest, make_folder, write_text, written
+from wayforward.plain_files import as_path, file_digest, make_folder, write_text, written
 from wayforward.preferences import Preferences
 from wayforward.problem import as_told
 from wayforward.recourse import Recourse
@@ -121,7 +121,7 @@ def _answered(
         got.reasons[list(late)] = list(late.values())
     own = {} if ids is None else {str(settings.id): ids}
     made = _table(got, first + np.arange(len(x)), own, columns)
-    folder = Path(out)
+    folder = as_path(out)
     file = folder / ANSWERS / f"part-{shard:06d}.parquet"
     _write(made, file)
     if reasons:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from wayforward.errors import DataError, FileFormatError, require, suggest
+from wayforward.plain_files import as_path
 
 PROBLEM = "wayforward.problem"  # a column of a shard: why its row is none
 _MEGABYTE = 1 << 20
@@ -102,7 +103,7 @@ def open_source(source: Any) -> TableSource:
     """
     if not isinstance(source, (str, Path)):
         return _in_memory(source)
-    path = Path(source)
+    path = as_path(source)
     if path.is_dir():
         files = tuple(
             sorted(file for file in path.rglob("*.parquet") if not file.name.startswith((".", "_")))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from wayforward.errors import SchemaError, did_you_mean, is_one_of, shown
+from wayforward.errors import SchemaError, did_you_mean, is_one_of, require_switch, shown
 from wayforward.language import gettext, language, one_line
 from wayforward.schema import carried
 from wayforward.schema.translation import (
@@ -108,6 +108,7 @@ class Feature:
             raise SchemaError(f"A feature needs a name; got {self.name!r}. Give the name of its column.")
         for field in ("kind", "actionability", "direction", "bounds"):
             check_choice(self.name, field, getattr(self, field))
+        require_switch(self.sensitive, f"'{self.name}' has sensitive", SchemaError)
         if not isinstance(self.missing, (bool, np.bool_)):
             check_choice(self.name, "missing", self.missing)
         try:

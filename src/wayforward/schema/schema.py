@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError, RuleError, SchemaError, shown, suggest
+from wayforward.errors import DataError, RuleError, SchemaError, require_switch, shown, suggest
 from wayforward.lazy import cached_property
 from wayforward.plain_files import dump_yaml, parse_yaml, read_text
 from wayforward.schema.carried import remember, remembered
@@ -392,7 +392,7 @@ class Schema:
             raise DataError(f"decode needs an (n, {self.d}) array; got {shown(x)}. Give numbers.") from None
         if x.ndim != 2 or x.shape[1] != self.d:
             raise DataError(f"decode needs an (n, {self.d}) array; got shape {x.shape}.")
-        self._check_levels(x)
+        self.check_levels(x)
         like = table_library(like)
         values = np.array(x.T, order="C")  # (d, n): columns of the table's own
         if like == "pandas" and self._pandas_tables is not None:
@@ -400,7 +400,9 @@ class Schema:
         columns = {f.name: decode_column(values[j], f) for j, f in enumerate(self.features)}
         return native_table(columns, like, copy=False)
 
-    def _check_levels(self, x: np.ndarray) -> None:
+    def check_levels(
+        self, x: np.ndarray, advice: str = "Encode a table first, or snap the rows to the schema."
+    ) -> None:
         """Raises: DataError for an index (n, d) that no level has; it may be missing."""
         has = self.has_levels
         index = x[:, has]
@@ -411,7 +413,7 @@ class Schema:
         feature = self.features[np.flatnonzero(has)[j]]
         raise DataError(
             f"'{feature.name}' has {index[i, j]:g} in row {i}; a level index must be a whole number from 0 to "
-            f"{feature.n_levels - 1}. Encode a table first, or snap the rows to the schema."
+            f"{feature.n_levels - 1}. {advice}"
         )
 
     @cached_property
@@ -442,6 +444,7 @@ class Schema:
         Raises: DataError for an empty table, SchemaError for a column that cannot be a feature, or that is called like
         the decision.
         """
+        require_switch(propose, "propose", SchemaError)
         frame = read_frame(table, "training")
         if len(frame) == 0:
             raise DataError(

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
 from wayforward.errors import FileFormatError
-from wayforward.plain_files import parse_yaml, read_text
+from wayforward.plain_files import as_path, parse_yaml, read_text
 from wayforward.study.car_loan import ITEMS
 from wayforward.study.items import ChoiceItem, Id, StrictModel, StudyItem, Words, nasa_tlx, sus
 
@@ -130,7 +130,7 @@ class StudyProtocol(StrictModel):
     @classmethod
     def read(cls, path: str | Path) -> StudyProtocol:
         """Read a YAML file."""
-        path = Path(path)
+        path = as_path(path)
         return cls.parse(read_text(path, "protocol"), f"protocol '{path.name}'")
 
     @classmethod

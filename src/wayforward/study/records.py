@@ -10,7 +10,7 @@ from typing import Any
 
 from wayforward.answers import write_csv
 from wayforward.errors import DataError, require
-from wayforward.plain_files import dump_yaml, make_folder, write_text, written
+from wayforward.plain_files import as_path, dump_yaml, make_folder, write_text, written
 from wayforward.study.course import ParticipantCourse
 from wayforward.study.items import in_language, sus_score, tlx_score
 from wayforward.study.pool import ProfilePool
@@ -109,7 +109,7 @@ def export(
 
     Raises: DataError for another format; FileFormatError where it cannot be written.
     """
-    folder, found = Path(folder), {"codebook": codebook(protocol), **tables(protocol, participants)}
+    folder, found = as_path(folder), {"codebook": codebook(protocol), **tables(protocol, participants)}
     wrong = [one for one in formats if one not in FORMATS]
     if wrong:
         raise DataError(f"There is no format '{wrong[0]}'. Use {', '.join(FORMATS)}.")

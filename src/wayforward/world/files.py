@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wayforward.errors import FileFormatError
+from wayforward.plain_files import as_path
 from wayforward.tensor_files import header
 from wayforward.world.registry import FITTED, class_at
 
@@ -23,7 +23,7 @@ def load_world(path: str | os.PathLike[str], schema: Schema | None = None) -> Wo
     Raises: FileFormatError for a file that is missing, broken or no world; WorldError if the schema does not fit.
     Example: ``load_world("world.safetensors", schema)``.
     """
-    file = Path(path)
+    file = as_path(path)
     if not file.is_file():
         raise FileFormatError(f"There is no world file '{file.name}'. Check the path.")
     if file.suffix.lower() in (".yaml", ".yml"):

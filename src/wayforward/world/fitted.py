@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from wayforward.errors import DataError, FileFormatError, WorldError
+from wayforward.plain_files import as_path
 from wayforward.schema import Feature, Schema
 from wayforward.shapes import Rows
 from wayforward.tensor_files import read, write
@@ -84,7 +85,7 @@ class FittedWorld(World):
 
         Raises: FileFormatError for a file that is missing, broken or something else; WorldError for another schema.
         """
-        file = Path(path)
+        file = as_path(path)
         if not file.is_file():
             raise FileFormatError(
                 f"There is no file '{file.name}'. Check the path, or save a world there first."

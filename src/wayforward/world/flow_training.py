@@ -19,6 +19,7 @@ import numpy as np
 
 from wayforward.devices import device_of
 from wayforward.errors import FileFormatError, WorldError, require
+from wayforward.plain_files import as_path
 from wayforward.shapes import Floats, Rows
 from wayforward.tensor_files import read, write
 from wayforward.world.flow_plan import FlowPlan
@@ -188,7 +189,7 @@ def train(
     torch = require("torch", extra="torch")
     where = device_of(device)
     run = _Run(plan, seed, rate, where)
-    path = None if checkpoint is None else Path(checkpoint)
+    path = None if checkpoint is None else as_path(checkpoint)
     fingerprint = _fingerprint(plan, x, held, {"batch": batch, "rate": rate, "seed": seed})
     if path is not None and path.exists():
         run.restore(_read(path, fingerprint))

@@ -23,7 +23,7 @@ import numpy as np
 
 from wayforward.errors import FileFormatError, WorldError, did_you_mean
 from wayforward.lazy import cached_property
-from wayforward.plain_files import check_size, parse_yaml, read_text
+from wayforward.plain_files import as_path, check_size, parse_yaml, read_text
 from wayforward.shapes import Mask
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ def _contents(source: Any, drop: frozenset[str], depth: int = 0) -> tuple[list[s
     if isinstance(source, str):
         if "\n" not in source and "{" not in source and "[" not in source and "->" not in source:
             if Path(source).suffix.lower() in _SUFFIXES:
-                return _of_file(Path(source), drop)
+                return _of_file(as_path(source), drop)
             raise WorldError(
                 f"{source!r:.80} is no causal graph. Give pairs (cause, effect), a mapping effect -> causes, "
                 f"text in GML or DOT, or a file that ends in {', '.join(_SUFFIXES)}."

@@ -31,7 +31,7 @@ from wayforward.impact.audit.wording import (
     unit_of,
     with_titles,
 )
-from wayforward.plain_files import write_text
+from wayforward.plain_files import as_path, write_text
 
 if TYPE_CHECKING:
     from wayforward.impact.audit.result import AttributeAudit, Audit
@@ -51,7 +51,7 @@ _ABOUT = {  # what a reader may expect of each summary
 
 def report(audit: Audit, path: str | Path, title: str = "Audit of recourse") -> Path:
     """Write the page to one HTML file and return its path. Raises: MissingExtra without matplotlib or Jinja2."""
-    path = Path(path)
+    path = as_path(path)
     write_text(path, render(audit, title))
     return path
 

@@ -15,7 +15,7 @@ from datetime import date
 from pathlib import Path
 
 from wayforward.errors import DataError, WayforwardError
-from wayforward.plain_files import place_of
+from wayforward.plain_files import as_path, place_of
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS answers (client TEXT, day TEXT, count INTEGER, PRIMARY KEY (client, day))",
@@ -41,7 +41,7 @@ class Ledger:
         for name, limit in (("per_client", per_client), ("per_day", per_day)):
             if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
                 raise DataError(f"{name}={limit!r} is no number of answers. Use a whole number of 1 or more.")
-        self.path, self.per_client, self.per_day = Path(path), per_client, per_day
+        self.path, self.per_client, self.per_day = as_path(path), per_client, per_day
         with self._open() as ledger:
             for table in _TABLES:
                 ledger.execute(table)

@@ -21,7 +21,7 @@ from wayforward.impact.disclosure.wording import (
     value,
 )
 from wayforward.language import N_, gettext, use_language
-from wayforward.plain_files import write_text
+from wayforward.plain_files import as_path, write_text
 
 _PARTS = {
     "values": N_("returned numbers that somebody has"),
@@ -33,7 +33,7 @@ _PARTS = {
 
 def report(attack: Attack, path: str | Path, title: str = "", language: str | None = None) -> Path:
     """Write the page to one HTML file and return its path. Raises: MissingExtra without matplotlib or Jinja2."""
-    path = Path(path)
+    path = as_path(path)
     write_text(path, render(attack, title, language))
     return path
 

@@ -20,7 +20,7 @@ from wayforward.impact.society.figures import TITLES, digits, in_percent
 from wayforward.impact.society.history import FIGURES, History
 from wayforward.impact.society.running import simulate
 from wayforward.impact.society.scenario import Scenario
-from wayforward.plain_files import write_text
+from wayforward.plain_files import as_path, write_text
 from wayforward.shapes import Floats
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ class Comparison:
                 {"Figure": TITLES.get(name, name), "Means": FIGURES[name][2]} for name in SHOWN if name in FIGURES
             ],
         )  # fmt: skip
-        write_text(Path(path), text)
+        write_text(as_path(path), text)
         return Path(path)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from wayforward.errors import DataError, FileFormatError, did_you_mean
 from wayforward.impact.segregation.dimensions import DIMENSIONS
 from wayforward.impact.society.scenario import Scenario
-from wayforward.plain_files import read_json, write_text
+from wayforward.plain_files import as_path, read_json, write_text
 from wayforward.shapes import Floats
 
 FORMAT = "wayforward society 1"
@@ -221,7 +221,7 @@ class History:
 
     def save(self, path: str | Path) -> Path:
         """Write as JSON."""
-        path = Path(path)
+        path = as_path(path)
         write_text(path, json.dumps(self.to_dict(), allow_nan=False))
         return path
 

@@ -25,6 +25,7 @@ from wayforward.impact.society.checkpoint import read_checkpoint, write_checkpoi
 from wayforward.impact.society.history import FLOWS, History
 from wayforward.impact.society.scenario import Scenario
 from wayforward.impact.society.setting import Setting, level_titles, setting_of
+from wayforward.plain_files import as_path
 from wayforward.schema import SchemaWarning
 from wayforward.shapes import Floats, Ints, Mask
 from wayforward.streams import Streams, keys_of
@@ -519,11 +520,11 @@ class Society:
             "radius": {str(i): r for i, r in self._radius.items()},
             "history": self.history.to_dict(),
         }
-        return write_checkpoint(Path(path), arrays, meta)
+        return write_checkpoint(as_path(path), arrays, meta)
 
     def restore(self, path: str | Path) -> None:
         """Go back to what `save` wrote. Raises: FileFormatError for a broken file, or the state of another run."""
-        path = Path(path)
+        path = as_path(path)
         keys = {name: _FILE_KEYS.get(name, name) for name in self._ARRAYS}
         arrays, meta = read_checkpoint(path, set(keys.values()))
         if meta["identity"] != self.identity():
@@ -598,7 +599,7 @@ def simulate(
     if workers != 1:
         society.method = society.method.with_workers(workers, on)
     if checkpoint is not None:
-        path = Path(checkpoint)
+        path = as_path(checkpoint)
         if path.suffix != ".npz":
             raise FileFormatError(f"'{path.name}' should end in .npz. Change the ending.")
         if path.exists():

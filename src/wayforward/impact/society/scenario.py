@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wayforward.errors import DataError, FileFormatError, did_you_mean
-from wayforward.plain_files import dump_yaml, parse_yaml, read_text
+from wayforward.plain_files import as_path, dump_yaml, parse_yaml, read_text
 
 _MOST = 100_000_000  # of anything that is counted: more is a slip of the finger
 _HUGE = 1e300
@@ -249,7 +249,7 @@ class Scenario:
         """
         text = str(source)
         if isinstance(source, Path) or "\n" not in text:
-            path = Path(source)
+            path = as_path(source)
             if not path.is_file() and text in examples():
                 path = examples()[text]
             if not path.is_file():

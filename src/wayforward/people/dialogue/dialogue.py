@@ -30,6 +30,7 @@ from wayforward.people.dialogue.stored_dialogue import StoredDialogue, same_sche
 from wayforward.people.dialogue.wishes import wishes_of
 from wayforward.people.dialogue.wording import Ending, ending, meaning, worded
 from wayforward.people.elicitor import Elicitor
+from wayforward.plain_files import as_path
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
@@ -85,7 +86,7 @@ class Dialogue(StoredDialogue):
                 "person: give preferences.take([i])."
             )
         parts = parts_of(questionnaire)
-        self.file = None if file is None else Path(file)
+        self.file = None if file is None else as_path(file)
         if self.file is not None and self.file.exists():
             raise DialogueError(
                 f"'{self.file.name}' is there already. Go on with it by Dialogue.load(path, problem), or name "

@@ -17,6 +17,7 @@ from wayforward.people.dialogue.conversation import Conversation
 from wayforward.people.dialogue.reply_log import ReplyLog
 from wayforward.people.dialogue.setup import PLANS, DialogueSetup
 from wayforward.people.dialogue.state import numbers, row_of
+from wayforward.plain_files import as_path
 from wayforward.schema.carried import keys_of, plain_values
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class StoredDialogue:
 
     def save(self, path: str | Path) -> Path:
         """Write the state: whole, or as it was before. Raises: FileFormatError if it cannot be written."""
-        path = Path(path)
+        path = as_path(path)
         st.write(path, self._plain())
         return path
 
@@ -124,7 +125,7 @@ class StoredDialogue:
 
         Raises: as `from_dict`; FileFormatError for a file that cannot be read.
         """
-        out = cls.from_dict(problem, st.sealed(st.read(Path(path))), changed=changed, elicitor=elicitor)
+        out = cls.from_dict(problem, st.sealed(st.read(as_path(path))), changed=changed, elicitor=elicitor)
         if autosave:
             out.file = Path(path)
             out._write()
