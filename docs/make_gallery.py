@@ -278,6 +278,7 @@ def by_policy() -> Scene:
     return made
 
 
+AS_PUBLISHED = {"shrink": False, "complete": False}  # of methods that go on and give back otherwise
 SCENES: dict[str, Callable[[], Scene]] = {
     "local-search": lambda: scene(k=3),
     "nearest-observable": lambda: scene(k=2),
@@ -323,6 +324,8 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "mace": lambda: scene("forest", also="nearest-observable"),
     "mint": lambda: scene("linear", world="causal"),
     "lire": lambda: scene("forest", also="nearest-observable"),
+    "gradient-boosted-counterfactuals": lambda: scene("forest", k=2, given=AS_PUBLISHED),
+    "cbr": lambda: scene(given={"shrink": False, "differences": 1, "cases": 1}),
 }
 
 

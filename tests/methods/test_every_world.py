@@ -84,7 +84,14 @@ QUICK = {  # parameters that make the tests quick
     "mint": {"work": 50_000, "precision": 0.05},
     "trex": {"draws": 20, "neighbours": 3, "steps": 5, "pool": 300},
 }
-OF_TREES = ("feature-tweaking", "lire", "ocean", "focus", "oae")  # ask for a model that shows its trees
+OF_TREES = (  # ask for a model that shows its trees
+    "feature-tweaking",
+    "lire",
+    "gradient-boosted-counterfactuals",
+    "ocean",
+    "focus",
+    "oae",
+)
 BUDGET = {
     "local-search": 600,
     "growing-spheres": 1000,

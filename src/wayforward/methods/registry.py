@@ -43,6 +43,8 @@ METHODS = Registry(
         "relu-milp": "relu_milp:ReluMilp",
         "feature-tweaking": "feature_tweaking:FeatureTweaking",
         "lire": "lire:Lire",
+        "gradient-boosted-counterfactuals": "gradient_boosted:GradientBoosted",
+        "cbr": "cbr:Cbr",
         "focus": "focus:Focus",
         "oae": "oae:Oae",
         "efficient-search": "efficient_search:EfficientSearch",

@@ -46,8 +46,9 @@ def heom(problem: Problem, scale: str) -> NeighbourMetric:
 class References:
     """Usable reference rows for people: projected onto what each person may do, or, strictly, unchanged.
 
-    metric: how far a row is; None measures by the problem's own cost, whatever it is. ask: who (m,), action (m, d) ->
-    score and usable (m,), in place of `batching.ask`.
+    metric: how far a row is; None measures by the problem's own cost, whatever it is. apart: people (m,) -> their
+    distances (m, R) from all rows, in place of a metric. ask: who (m,), action (m, d) -> score and usable (m,), in
+    place of `batching.ask`.
     """
 
     def __init__(
@@ -57,10 +58,12 @@ class References:
         metric: NeighbourMetric | None,
         *,
         project: bool,
+        apart: Callable[[np.ndarray], np.ndarray] | None = None,
         ask: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None,
     ) -> None:
         self.people, self.rows, self.metric, self.project = people, rows, metric, project
         self._ask = partial(batching.ask, people) if ask is None else ask
+        self._apart = self._costs if apart is None else apart
         slack = 1e-9 * people.schema.span
         self.reach = Reach(
             people.x, people.free, people.low - slack, people.high + slack, people.weight, people.level_ok
@@ -119,16 +122,19 @@ class References:
         """Rank the `length` nearest rows of some people: index (m, length), -1 where none, and distance."""
         if self.metric is not None:
             return nearest(self.reach.take(who), self.rows, self.metric, length, strict=not self.project)
-        people, many = self.people, len(self.rows)
+        many = len(self.rows)
         index, far = np.full((len(who), length), -1, dtype=np.int64), np.full((len(who), length), np.inf)
         step = max(1, _PAIRS // many)
         for begin in range(0, len(who), step):
-            some = who[begin : begin + step]
-            owner, row = np.repeat(some, many), np.tile(np.arange(many), len(some))
-            action, fits = self.action(owner, row)
-            cost = np.where(fits, people.cost(owner, action), np.inf).reshape(len(some), many)
-            index[begin : begin + step], far[begin : begin + step] = smallest(cost, length)
+            part = slice(begin, begin + step)
+            index[part], far[part] = smallest(self._apart(who[part]), length)
         return index, far
+
+    def _costs(self, who: np.ndarray) -> np.ndarray:
+        """Return what it costs people (m,) to become like each row (m, R); inf where they may not."""
+        owner, row = np.repeat(who, len(self.rows)), np.tile(np.arange(len(self.rows)), len(who))
+        action, fits = self.action(owner, row)
+        return np.where(fits, self.people.cost(owner, action), np.inf).reshape(len(who), -1)
 
     def action(self, who: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what makes people like rows: action (m, d), and fits (m,) bool: nothing forbidden."""
