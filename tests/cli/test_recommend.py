@@ -122,6 +122,19 @@ def test_nobody_with_an_option_is_exit_code_1(shell: Shell):
     assert json.loads(Path("out.json").read_text())["outcomes"]["NONE_EXISTS"] == 5, got.output
 
 
+def test_a_deadline_that_reaches_nobody_still_writes_everything(shell: Shell):
+    files = "--json out.json --out r.json --csv r.csv --report r.html --letters letters"
+    got = shell(f"{ASK} --people people.csv --deadline 1e-9 {files}", code=1)
+    assert "note: the time given was over before the model was asked about anybody" in got.output
+    summary = json.loads(Path("out.json").read_text())
+    assert summary["outcomes"]["NOT_ASKED"] == 60 == summary["n_cut_short"] and summary["usable"] == 0
+    assert Recourse.load("r.json").cut_short.all()
+    assert {(row["outcome"], row["ended_by"]) for row in shell.rows("r.csv")} == {("NOT_ASKED", "deadline")}
+    assert "the model was asked about none of them" in Path("r.html").read_text()
+    letters = [file.read_text() for file in Path("letters").iterdir()]
+    assert len(letters) == 60 and all("The time that was given was over" in text for text in letters)
+
+
 # -- parts --
 
 

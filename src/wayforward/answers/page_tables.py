@@ -36,7 +36,15 @@ _COSTS = (  # metric, what it is, whether it is a share; None: in the unit of th
 def lead(problem: Problem, recourse: Recourse, evaluation: Evaluation) -> str:
     """How many people there are, how many were refused and have a plan, and what is aimed at, in sentences."""
     refused = int(evaluation.refused.sum())
-    if 1 < refused == recourse.n:
+    if evaluation.unread.all():
+        texts = [
+            ngettext(
+                "{n} person; the model was not asked about them.",
+                "{n} people; the model was asked about none of them.",
+                recourse.n,
+            )
+        ]
+    elif 1 < refused == recourse.n:
         texts = [gettext("The model refused all {n} people.", n=words.number(refused))]
     else:
         texts = [
@@ -54,14 +62,19 @@ def lead(problem: Problem, recourse: Recourse, evaluation: Evaluation) -> str:
         else:
             have = words.number(with_plan)
             texts.append(gettext("{n} of them have a plan that was checked and works.", n=have))
-    if evaluation.unread.any():
-        unread = words.number(int(evaluation.unread.sum()))
+    too_late = evaluation.unread & recourse.cut_short
+    unread = int((evaluation.unread & ~too_late).sum())
+    if too_late.any():
+        n = words.number(int(too_late.sum()))
+        texts.append(gettext("{n} were not reached in the time given; they count as not served.", n=n))
+    if unread:
         texts.append(
             gettext(
-                "{n} more could not be read and were not asked about; they count as not served.", n=unread
+                "{n} more could not be read and were not asked about; they count as not served.",
+                n=words.number(unread),
             )
         )
-    late = int(recourse.cut_short.sum())
+    late = int((recourse.cut_short & ~too_late).sum())
     if late:
         texts.append(
             ngettext(

@@ -43,7 +43,7 @@ _OUTCOME_LABEL: dict[Outcome, str] = {
     Outcome.NONE_EXISTS: N_("no plan exists (proved)"),
     Outcome.NOT_FOUND: N_("no plan found"),
     Outcome.ACCEPTED: N_("accepted already"),
-    Outcome.NOT_ASKED: N_("could not be read"),
+    Outcome.NOT_ASKED: N_("not asked about"),
 }
 
 

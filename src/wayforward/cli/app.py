@@ -316,7 +316,7 @@ def recommend(
         kinds=tuple(kind or ()), id=id, room=room,
         letters=letters, language=language, certify=certify, acts=acts, contact=contact, until=until,
     )  # fmt: skip
-    if not got.found.any() and not got.accepted[got.readable].all():
+    if not got.found.any() and not (got.readable.any() and got.accepted[got.readable].all()):
         raise typer.Exit(NOBODY)
 
 

@@ -173,6 +173,8 @@ def answer(
     judged = evaluate(
         got, ready.problem, metrics=metrics, density=density_of(ready.problem, got.x[got.readable])
     )
+    if not judged.refused.any() and judged.unread.all():
+        say(gettext("note: {text}.", text=judged.notes[0]))
     summary = summarise(got, ready, judged)
     if out is not None:
         got.save(out)
@@ -315,11 +317,13 @@ _ENDS = {
 
 
 def _unread(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """The other side of the share served, where somebody could not be read."""
-    if not summary.get("not_asked"):
+    """The other side of the share served, where somebody was not asked about."""
+    without = summary["metrics"].get("usable_read", {}).get("value")
+    if without is None:
         return []
-    without = summary["metrics"]["usable_read"]["value"]
-    text = gettext("who could not be read counts as not served; without them {share}", share=_share(without))
+    text = gettext(
+        "who was not asked about counts as not served; without them {share}", share=_share(without)
+    )
     return [("", text)]
 
 

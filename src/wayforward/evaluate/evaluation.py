@@ -403,8 +403,9 @@ def evaluate(
         wanted: (n, d) the profile that each person truly wants, for GTP and GTD.
         reference_labels_right: (N,) bool, the model is right about each reference person, for connectedness.
     Returns: Evaluation.
-    People whose rows could not be read (NOT_ASKED) count as not served in the shares of people with an option, and
-    `usable_read` and `not_asked` tell both sides.
+    People whose rows could not be read, or whom a deadline left out (NOT_ASKED), count as not served in the shares of
+    people with an option, and `usable_read` and `not_asked` tell both sides. Of a deadline that reached nobody nothing
+    else is measured, and a note says so.
     Raises: DataError if shapes, groups or columns do not fit.
     """
     from wayforward.problem import Problem
@@ -413,12 +414,7 @@ def evaluate(
     require_kind(problem, Problem, "problem")
     if not recourse.readable.all():
         readable = recourse.readable
-        if not readable.any():
-            if recourse.cut_short.any():
-                raise DataError(
-                    "The time given was over before the model was asked about anybody, so there is nothing to "
-                    "evaluate. Give more time."
-                )
+        if not readable.any() and not recourse.cut_short.any():
             raise DataError(
                 "None of these people could be read, so there is nothing to evaluate. See Recourse.reasons."
             )

@@ -68,10 +68,10 @@ class Metric:
 METRICS: dict[str, Metric] = {}
 #: What each number means and how many stand behind it.
 MEANING: dict[str, str] = {}
-#: Of numbers that only an evaluation with people who could not be read has.
+#: Of numbers that only an evaluation with people who were not asked about has.
 UNREAD = {
     "usable_read": "usable, among those whom the model was asked about and refused",
-    "not_asked": "could not be read, of everybody",
+    "not_asked": "not asked about (not read, or out of time), of everybody",
 }
 
 

@@ -1,4 +1,4 @@
-"""People whose rows could not be read, in an evaluation: kept, counted as not served, and told apart."""
+"""People whom the model was not asked about, in an evaluation: kept, counted as not served, and told apart."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def taken(value: Any, readable: PersonMask) -> Any:
 def among_everybody(found: Evaluation, recourse: Recourse, groups: Any) -> Evaluation:
     """Spread what was found of those who were readable over everybody, and count the others as not served.
 
-    The share of people with an option is over those whom the model refuses and those who could not be read together;
-    'usable_read' is the share among the former, 'not_asked' the share of everybody who could not be read.
+    The share of people with an option is over those whom the model refuses and those who were not asked about together;
+    'usable_read' is the share among the former, 'not_asked' the share of everybody who was not asked about.
     """
     readable = recourse.readable
     n, lost = recourse.n, int((~readable).sum())
@@ -57,16 +57,42 @@ def among_everybody(found: Evaluation, recourse: Recourse, groups: Any) -> Evalu
     totals["not_asked"] = stats.rate(~readable)
     outcome = np.full(n, Outcome.NOT_ASKED, dtype=object)
     outcome[readable] = found.outcome
-    counted = ", ".join(name for name in RATES if name in totals)
-    note = gettext(
-        "{lost} of {n} people could not be read and count as not served in {counted}; usable_read omits them",
-        lost=marks(f"{lost:,}"), n=marks(f"{n:,}"), counted=counted,
-    )  # fmt: skip
+    notes = _notes(recourse, ", ".join(name for name in RATES if name in totals))
     whole = replace(
         found, n=n, refused=spread(found.refused), totals=totals, outcome=outcome, chosen=spread(found.chosen),
         people={name: spread(values) for name, values in found.people.items()},
         options={name: spread(values) for name, values in found.options.items()},
         outcomes=count_outcomes(outcome),
-        x=recourse.x, acted=spread(found.acted), unread=~readable, notes=(note, *found.notes), groups=None,
+        x=recourse.x, acted=spread(found.acted), unread=~readable, notes=(*notes, *found.notes), groups=None,
     )  # fmt: skip
     return whole if groups is None else replace(whole, groups=whole.labels(groups))
+
+
+def _notes(recourse: Recourse, counted: str) -> list[str]:
+    """Return a sentence on those whom a deadline left out, and one on those who could not be read."""
+    lost = ~recourse.readable
+    late = lost & recourse.cut_short
+    n = marks(f"{recourse.n:,}")
+    notes = []
+    if late.all():
+        notes.append(
+            gettext(
+                "the time given was over before the model was asked about anybody: there is nothing to evaluate"
+            )
+        )
+    elif late.any():
+        notes.append(
+            gettext(
+                "{lost} of {n} people were not reached in the time given and count as not served in {counted}; "
+                "usable_read omits them",
+                lost=marks(f"{late.sum():,}"), n=n, counted=counted,
+            )
+        )  # fmt: skip
+    if (lost & ~late).any():
+        notes.append(
+            gettext(
+                "{lost} of {n} people could not be read and count as not served in {counted}; usable_read omits them",
+                lost=marks(f"{(lost & ~late).sum():,}"), n=n, counted=counted,
+            )
+        )  # fmt: skip
+    return notes

@@ -22,7 +22,7 @@ from wayforward.problem.robust import with_robust
 from wayforward.problem.room import with_room
 from wayforward.problem.rounding import rounded
 from wayforward.problem.survival import with_survival
-from wayforward.recourse import KINDS, Recourse
+from wayforward.recourse import KINDS, Outcome, Recourse
 from wayforward.schema import SchemaWarning
 from wayforward.shapes import Actions, Mask, People
 
@@ -146,7 +146,7 @@ def _of_kinds(question: MethodQuestion, first: Recourse, chosen: tuple[str, ...]
         found["lasting"] = _lasting(question, found, has, spent)
     got = problem.check(
         question.x, np.stack([found[kind] for kind in chosen], axis=1), len(chosen), preferences=wishes,
-        proved=np.array([outcome.name == "NONE_EXISTS" for outcome in first.outcome[:, 0]]),
+        proved=np.asarray(first.outcome[:, 0] == Outcome.NONE_EXISTS, dtype=bool),
         decision=(first.accepted, first.score_before), method=first.method,
     )  # fmt: skip
     got = replace(got, seconds=shared_seconds(first.seconds, spent), kind=_labels(got, chosen, found))
@@ -170,6 +170,8 @@ def kinds_beside(
     from wayforward.methods.registry import METHODS
 
     chosen, some = _checked(problem, kinds), recourse[np.asarray(who, dtype=np.int64)]
+    if not some.readable.any():
+        return some
     method = METHODS.find(recourse.method)(**recourse.meta.get("parameters", {}))
     seed, room = int(recourse.meta.get("seed", 0)), recourse.meta.get("room")
     first, odd = some[np.flatnonzero(some.readable)], np.flatnonzero(~some.readable)
