@@ -16,6 +16,7 @@ from wayforward.impact.audit import Audit, audit, both_ways, report
 from wayforward.impact.audit.findings import findings, lead
 from wayforward.impact.audit.gaps import Gap, correct, corrected, mean_gap, rate_gap
 from wayforward.impact.audit.page import render
+from wayforward.impact.audit.proved import proved_by_group
 from wayforward.impact.audit.worst_off import worst_off
 from wayforward.impact.summaries.globe_ce import GlobeCe
 from wayforward.model import train, wrap
@@ -506,14 +507,16 @@ def test_fixed_predictions_are_those_of_brute_force():
     y = (x[:, 2] + 300 * x[:, 5] + rng.logistic(0, 60, 400) > 3400).astype(int)
     problem = Problem(schema, train("rf", schema, x, y, seed=0), Target(favourable=1), data=x)
     refused = x[~problem.reached(x)[0]]
-    best = np.zeros(len(refused), dtype=bool)
+    best, least = np.zeros(len(refused), dtype=bool), np.full(len(refused), np.inf)
     for level in range(5):
         rows = refused.copy()
         rows[:, 5] = np.maximum(rows[:, 5], level)
-        best |= problem.reached(rows)[0]
+        best |= (yes := problem.reached(rows)[0])
+        least[yes] = np.fmin(least[yes], (rows[:, 5] - refused[:, 5])[yes])
+    seen = []
     got = audit(
         problem, x, Groups.of("sex", x, schema), method="nearest-observable", beside=None, society=False, summaries=(),
-        lasting_of=0,
+        lasting_of=0, proved_of=10_000, see=seen.append,
     )  # fmt: skip
     whole, *groups = got.fixed["groups"]
     assert (whole["n"], whole["possible"], whole["open"]) == (len(refused), best.sum(), 0)
@@ -524,6 +527,25 @@ def test_fixed_predictions_are_those_of_brute_force():
     assert f"turns the answer of {(~best).sum():,} of {len(refused):,} refused people" in text
     assert "Whose answer is fixed?" in render(got, "Audit")
     assert json.loads(got.to_json())["fixed"] == got.fixed
+    steps = (seen[0].recourse.after[:, 0, 5] - refused[:, 5])[best]
+    whole, *groups = got.proved["groups"]
+    assert whole["plans"] == best.sum() and whole["cheapest"] == (steps == least[best]).sum() > 20
+    assert whole["plans_open"] == (steps > least[best]).sum()  # a level more is far more than 5 % more
+    counts = {"without": (~best).sum(), "none_exists": (~best).sum(), "without_open": 0}
+    assert {name: whole[name] for name in counts} == counts
+    assert sum(side["cheapest"] for side in groups) == whole["cheapest"]
+    action = seen[0].recourse.action.copy()
+    further = np.c_[refused[best, :5], np.minimum(action[best, 0, 5] + 1, 4)]
+    action[best, 0, 5] = np.where(problem.reached(further)[0], further[:, 5], action[best, 0, 5])
+    dear = problem.check(refused, action, 1)
+    open_ = np.full(len(best), "open")
+    whole = proved_by_group(replace(seen[0], recourse=dear), open_, 10_000, set())["groups"][0]
+    farther = (dear.after[:, 0, 5] - refused[:, 5])[best] > least[best]
+    assert (whole["cheapest"], whole["plans_open"]) == ((~farther).sum(), farther.sum()) and farther.sum() > 5
+    assert whole["without_open"] == (~best).sum()  # nothing was proved of them
+    assert json.loads(got.to_json())["proved"] == got.proved
+    assert "How much is proved?" in render(got, "Audit")
+    assert f"Of {best.sum()} plans that were set beside a proved bound" in " ".join(findings(got))
 
 
 def test_each_model_trained_again_is_told():

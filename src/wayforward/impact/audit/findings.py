@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from wayforward.answers import words
+from wayforward.impact.audit import proved
 from wayforward.impact.audit.twins import SAME
 from wayforward.impact.audit.wording import (
     DIMENSIONS,
@@ -70,6 +71,7 @@ def ranked(audit: Audit) -> list[Finding]:
         out += [Finding(importance, text, f"by-{place}") for importance, text in _attribute(audit, one)]
     out += _intersections(audit)
     out += _fixed(audit)
+    out += [Finding(55, text, "proved") for text in (proved.sentence(audit),) if text]
     out += _robustness(audit)
     out += [Finding(20, _summary(one), "many") for one in audit.summaries]
     seen: set[str] = set()

@@ -12,17 +12,23 @@ from wayforward.problem.verification import verdicts
 _MOST = 50_000  # actions of a person that are listed
 
 
-def fixed_by_group(measured: Measured, hidden: set[tuple[str, str]]) -> dict[str, Any]:
-    """Count of everybody answered, then of each group that is not hidden, whose answer is fixed and how it is known.
+def verdicts_of(measured: Measured) -> np.ndarray:
+    """Return (m,) of each person answered: 'possible', 'open', or how it is known to be fixed: 'proved', 'listed'.
 
     A plan that was found speaks for itself; what a person can reach is listed and judged where it is little; proofs of
-    the method and bounds settle others. What even that leaves is open. Returns plain values.
+    the method and bounds settle others. What even that leaves is open.
     """
     measured.progress("whose answer is fixed", 0, 1)
-    wishes = measured.preferences
-    people = measured.problem.population(measured.answered, wishes)
+    people = measured.problem.population(measured.answered, measured.preferences)
     got = verdicts(people, np.zeros(len(measured.who), dtype=bool), _MOST, measured.recourse)
-    how = np.where(got.verdict == "none", got.by, got.verdict)
+    return np.where(got.verdict == "none", got.by, got.verdict)
+
+
+def fixed_by_group(measured: Measured, how: np.ndarray, hidden: set[tuple[str, str]]) -> dict[str, Any]:
+    """Count of everybody answered, then of each group that is not hidden, whose answer is fixed and how it is known.
+
+    how (m,): see `verdicts_of`. Returns plain values.
+    """
     rows = [_row("", "everybody", how)]
     for groups in measured.attributes:
         label = groups.member[measured.who]

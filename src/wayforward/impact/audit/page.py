@@ -12,7 +12,7 @@ import numpy as np
 
 from wayforward.answers import figures, words
 from wayforward.answers.page import template_engine
-from wayforward.impact.audit import charts, honesty_tables, tables
+from wayforward.impact.audit import charts, honesty_tables, proved, tables
 from wayforward.impact.audit.figures import RATES
 from wayforward.impact.audit.findings import lead, ranked
 from wayforward.impact.audit.twins import SAME
@@ -84,6 +84,8 @@ def render(audit: Audit, title: str = "Audit of recourse") -> str:
             summaries_figure=_summaries_figure(audit),
             summaries_served=tables.summaries_served(audit),
             fixed=tables.fixed(audit),
+            proved=proved.table(audit),
+            proved_words=(proved.heading(), proved.text(), proved.caption()),
             robustness=tables.robustness(audit),
             robustness_text=_robustness(audit),
             honesty_text=honesty_tables.text(audit),

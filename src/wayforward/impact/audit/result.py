@@ -75,8 +75,9 @@ class Audit:
     looked for a plan. overall: figures of everybody. attributes: each attribute, then each intersection. worst:
     subgroups that fare worst. summaries: few lines for many people. budgets: common costs at which `served` is
     measured, their curve at `grid`. comparisons: how many gaps were looked at; n_significant: how many are larger
-    than chance makes them. fixed: whose answer nothing can turn, and how that is known (`audit.fixed`). meta:
-    method, model, target, cost, seed, versions. notes: what could not be measured.
+    than chance makes them. fixed: whose answer nothing can turn, and how that is known (`audit.fixed`). proved: of how
+    many the plan is the cheapest possible (`audit.proved`). meta: method, model, target, cost, seed, versions. notes:
+    what could not be measured.
     """
 
     n: int
@@ -91,6 +92,7 @@ class Audit:
     schema: Schema
     robustness: dict[str, Any] = field(default_factory=dict)
     fixed: dict[str, Any] = field(default_factory=dict)
+    proved: dict[str, Any] = field(default_factory=dict)
     unread: Unread = field(default_factory=Unread)
     summaries: tuple[Summary, ...] = ()
     meta: dict[str, Any] = field(default_factory=dict)
@@ -160,6 +162,7 @@ class Audit:
             "summaries": [one.to_dict() for one in self.summaries],
             "robustness": self.robustness,
             "fixed": self.fixed,
+            "proved": self.proved,
             "meta": self.meta,
             "notes": list(self.notes),
         }

@@ -24,8 +24,9 @@ from wayforward.impact.audit.figures import (
     knows_density,
     measures_of,
 )
-from wayforward.impact.audit.fixed import fixed_by_group
+from wayforward.impact.audit.fixed import fixed_by_group, verdicts_of
 from wayforward.impact.audit.gaps import Correction
+from wayforward.impact.audit.proved import proved_by_group
 from wayforward.impact.audit.result import AttributeAudit, Audit, with_corrections
 from wayforward.impact.audit.robustness import robustness_by_group
 from wayforward.impact.audit.segregation_change import with_segregation
@@ -71,6 +72,7 @@ def audit(
     society: bool = True,
     others: Sequence[Any] = (),
     lasting_of: int = 500,
+    proved_of: int = 200,
     summaries: Sequence[str | Summariser] = ("tree",),
     summaries_of: int = 2000,
     correction: Correction = "holm",
@@ -100,6 +102,7 @@ def audit(
         society: also measure segregation before and after everybody acts.
         others: other models, such as retrained ones (`evaluate.robustness.retrained`): do plans hold under them, too?
         lasting_of: at most so many plans are tried with errors and under other models; 0 leaves both out.
+        proved_of: at most so many plans are set beside a proved bound on what any plan costs; 0 leaves that out.
         summaries: ways to find few lines for many people: 'tree', 'ares', 'globe-ce', or such with other settings.
         summaries_of: lines are learnt from half of at most so many of those answered, and scored on the other half.
         correction: 'holm' or 'benjamini-hochberg', over all comparisons of the audit.
@@ -159,7 +162,9 @@ def audit(
     )  # fmt: skip
     hidden = {(one.name, g.name) for one in audits for g in one.groups if g.hidden or g.counts_withheld}
     robustness = robustness_by_group(measured, others, lasting_of, hidden)
-    fixed = fixed_by_group(measured, hidden)
+    how = verdicts_of(measured)
+    fixed = fixed_by_group(measured, how, hidden)
+    proved = proved_by_group(measured, how, proved_of, hidden)
     evaluation_notes = (n for n in measured.judged.notes if "oracle" not in n and "MAD" not in n)
     overall = group_figures(measured, "everybody", np.ones(len(x), dtype=bool))
     return Audit(
@@ -176,6 +181,7 @@ def audit(
         schema=problem.schema,
         robustness=robustness,
         fixed=fixed,
+        proved=proved,
         summaries=tuple(without_people(one, hidden, fewest) for one in lines),
         meta=_meta(measured),
         notes=(*unread.notes(overall), *measured.notes, *evaluation_notes),
