@@ -25,14 +25,6 @@ class TestContract(MethodContract):
     worlds = ("causal",)
     finds = 0.3
 
-    def fitted(self, problem):
-        """Trained once a problem: what is asked of the answers does not depend on it."""
-        kept = type(self).__dict__.get("_fitted", {})
-        if id(problem) not in kept:
-            kept[id(problem)] = (problem, super().fitted(problem))
-            type(self)._fitted = kept
-        return kept[id(problem)][1]
-
 
 def chain(n=400, **more):
     """x1 -> x2 -> x3 and a lender who looks at x3 and x2."""

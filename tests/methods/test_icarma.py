@@ -26,14 +26,6 @@ class TestContract(MethodContract):
     worlds = ("independent",)
     finds = 0.3
 
-    def fitted(self, problem):
-        """Trained once a problem: what is asked of the answers does not depend on it."""
-        kept = type(self).__dict__.get("_fitted", {})
-        if id(problem) not in kept:
-            kept[id(problem)] = (problem, super().fitted(problem))
-            type(self)._fitted = kept
-        return kept[id(problem)][1]
-
 
 @pytest.fixture(scope="module")
 def problem():
