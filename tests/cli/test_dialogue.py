@@ -43,6 +43,16 @@ def test_a_script_of_replies_ends_with_a_plan(shell: Shell):
     assert talk.count("You said:") == 4 and "Raise your savings" in talk
 
 
+def test_replies_from_the_input_are_answered_one_at_a_time(shell: Shell, monkeypatch: pytest.MonkeyPatch):
+    """Whoever writes into a pipe sees the next question before the next reply."""
+    from wayforward.cli import dialogue
+
+    written = iter(["# limits\n", "no\n", "\n"])
+    monkeypatch.setattr(dialogue.sys, "stdin", written)
+    lines = dialogue._lines(Path("-"))
+    assert lines is not None and next(lines) == "no" and list(written) == ["\n"]
+
+
 def test_keys_at_a_terminal(shell: Shell):
     i = refused(shell)
     out = typed(f"{ASK} {i}", "h\nperhaps\n2\nu\n?\ny\nx housing\nno\ns\n")

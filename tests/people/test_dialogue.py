@@ -921,9 +921,12 @@ def test_the_stages_of_plans_are_known():
         ("20.000", 26447.0, 20000.0),
         ("1,234,567.5", 5e5, 1234567.5),
         ("2,5k", 1770.0, 2500.0),
+        ("about 25k", 1770.0, 25000.0),
+        ("~ two thousand", 1770.0, 2000.0),
+        ("roughly +500", 1770.0, 2270.0),
     ],
 )
-def test_a_decimal_comma_is_no_thousands_mark(typed, now, means):
+def test_numbers_as_people_type_them(typed, now, means):
     from wayforward.people.dialogue.reply_parts import number
 
     problem, _ = someone()
@@ -1214,6 +1217,7 @@ def test_all_limits_on_one_page(reply):
     d.answer(reply)
     wish = d.preferences
     assert d.ask().stage == "plan" and wish.frozen[0].tolist() == [True, False, False, False]
+    assert d.ask().notes[0].startswith("Noted. You cannot change your pay.") and "5 years" in d.ask().notes[0]
     assert wish.high[0, 2] == 5 and wish.most[0] == 2 and wish.weight[0, 1] > 1
     keeps(d)
     same(d, Dialogue.from_dict(d.problem, json.loads(json.dumps(d.to_dict()))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,19 +131,18 @@ def _ready(
 
 
 def _lines(replies: Path | None) -> Iterator[str] | None:
-    """Read the replies of a script without empty lines and remarks; None where a person types."""
+    """The replies of a script without empty lines and remarks, from the input one at a time; None for a person."""
     if replies is None:
         return None
-    if str(replies) == "-":
-        text = sys.stdin.read()
-    else:
+    lines: Iterable[str] = sys.stdin
+    if str(replies) != "-":
         try:
-            text = replies.read_text(encoding="utf-8")
+            lines = replies.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise FileFormatError(
                 f"'{replies.name}' cannot be read as replies, one a line ({error})."
             ) from None
-    return iter([line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")])
+    return (line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
 
 def _rest(lines: list[str], typed: list[str | None]) -> list[str]:

@@ -90,6 +90,8 @@ class Conversation(Course):
             self.queue.insert(0, p.item)
             self._next_limit()
             return
+        if wishes:
+            self.notes.append({"page": list(wishes), "unread": []})
         if p.what in PLANS or p.what == "reconsider":
             self._plan()
             return

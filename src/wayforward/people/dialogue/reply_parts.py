@@ -115,11 +115,20 @@ _NUMBER = re.compile(
 )
 
 
+_ABOUT = re.compile(
+    r"^\s*(?:just |only )?(?:about|around|roughly|approximately|approx\.?|~|etwa|ungefähr|rund|circa|zirka|ca\.?)\s*"
+    r"(?=\S)",
+    re.IGNORECASE,
+)
+
+
 def number(reply: Any, feature: Feature, now: float) -> float:
-    """A number that somebody typed, in the feature's unit: 6500, "6,500 EUR", "6.5k", "37,5", "35 %", "+500", "ten".
+    """A number that somebody typed, in the feature's unit: 6500, "6,500 EUR", "about 6.5k", "37,5", "35 %", "+500".
 
     A sign counts from where they stand. Raises: ReplyError that says what would fit.
     """
+    if isinstance(reply, str):
+        reply = _ABOUT.sub("", reply)
     try:
         return _number(reply, feature, now)
     except ReplyError:
@@ -355,6 +364,7 @@ def asks_meaning(reply: Any) -> bool:
 
 def is_amount(reply: Any) -> bool:
     """Whether a text is an amount and not the number of an option: "25%", "0,25", "3,500 EUR", "two thousand"."""
+    reply = _ABOUT.sub("", reply) if isinstance(reply, str) else reply
     text = as_text(_amount_in_digits(reply) or reply)
     if text is None or _AMOUNT.fullmatch(text) is None:
         return False

@@ -183,8 +183,8 @@ def _note_text(c: Conversation, note: Note) -> str:
             else gettext("We could not read '{part}'.", part=one["part"])
             for one in note["unread"]
         ]
-        rest = gettext("Type that once more, another way, or none to leave it out.")
-        return " ".join([_noted(c, note["page"]), *parts, rest])
+        rest = [gettext("Type that once more, another way, or none to leave it out.")] if parts else []
+        return " ".join([_noted(c, note["page"]), *parts, *rest])
     return _noted(c, [note["wish"]])
 
 
