@@ -389,6 +389,25 @@ def test_reasons_are_irreducible_and_a_part_of_each_plan_is_one(problem):
             assert any(set(r.features) <= changed for r in found)
 
 
+def test_a_reason_names_the_common_level_and_the_nearest_of_an_order():
+    """Alone no level is enough: two towns and three schools together are, the rarest of them with the best score."""
+    schema = wf.Schema(
+        (
+            wf.Feature(name="town", kind="categorical", levels=("here", "rare", "common", "no")),
+            wf.Feature(name="school", kind="ordinal", levels=("none", "first", "second", "third")),
+        )
+    )
+
+    def score(x):
+        town, school = x[:, 0].astype(int), x[:, 1]
+        return np.where((school > 0) & np.isin(town, [1, 2]), 0.6 + 0.05 * school + 0.1 * (town == 1), 0.1)
+
+    people = np.repeat([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 0.0]], [50, 2, 30, 40], axis=0)
+    problem = Problem(schema, score, Target(favourable=1), data=people)
+    got = problem.check(np.zeros((1, 2)), np.full((1, 1, 2), np.nan), 1)
+    assert [one.profile.tolist() for one in reasons(problem, got, 0)] == [[2.0, 1.0]]
+
+
 def test_whom_nothing_would_help_gets_no_reason(problem, x, empty):
     class Never(type(problem.model)):
         def _outputs(self, rows):

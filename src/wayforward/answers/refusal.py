@@ -216,6 +216,33 @@ class _Search:
             else:
                 near = middle
         before = np.where(np.isin(np.arange(self.schema.d), columns), self.x, row)
-        return Reason(
-            tuple(features), coarsest(self.schema, before[None], row[None], lambda _, rows: self.yes(rows))[0]
-        )
+        row = coarsest(self.schema, before[None], row[None], lambda _, rows: self.yes(rows))[0]
+        return self._common(tuple(features), row)
+
+    def _common(self, features: tuple[int, ...], row: Array) -> Reason:
+        """Return the reason with the level that most people have of those that do, or the nearest of an order.
+
+        A rare level explains little.
+        """
+        for j in (j for j in features if self.schema.has_levels[j]):
+            rows = np.tile(row, (self.schema.features[j].n_levels, 1))
+            rows[:, j] = np.arange(len(rows))
+            rows = rows[(rows[:, j] != self.x[j]) & self.schema.legal(rows)[:, j]]
+            rows = rows[self.yes(rows)]
+            if len(rows):
+                far = -np.abs(rows[:, j] - self.x[j])
+                many = self._people_at(j)[rows[:, j].astype(int)] if self.schema.is_categorical[j] else far
+                row = rows[np.argmax(many)]
+        return self.irreducible(features, row) or Reason(features, row)
+
+    def _people_at(self, j: int) -> Array:
+        """(levels,) how many people have each level."""
+        table, many = self.problem.reference, self.schema.features[j].n_levels
+        if table is None:
+            return np.zeros(many)
+
+        def count() -> Array:
+            seen = table[:, j]
+            return np.bincount(seen[seen >= 0].astype(int), minlength=many).astype(np.float64)
+
+        return self.problem.shared(("people at levels", j), count)
