@@ -69,7 +69,7 @@ bench: $(VENV)/.all ## compare with dice-ml, NICEx and oceanpy, each in its own 
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks
 
-fuzz: $(VENV)/.all ## ten minutes of junk for every reader and public function
+fuzz: $(VENV)/.all ## ten minutes (of the processor) of junk for every reader and public function
 	$(BIN)/python -m benchmarks.fuzz --seconds 600
 
 replicate: $(VENV)/.all ## the numbers that papers published, found again: the slow replications, and the tables in docs/replication

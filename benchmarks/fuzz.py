@@ -1,8 +1,9 @@
 """Fuzz every reader and every public function: nothing but the library's own errors, and nothing hangs.
 
-``python -m benchmarks.fuzz --seconds 600`` (`make fuzz`). Hypothesis draws the junk and shrinks what fails. Files are
-honest ones with parts that were replaced, cut off or flipped; calls are honest ones of which one argument is junk.
-Files of models are read and asked in processes of their own, since native code may end them. Exit code 1: a failure.
+``python -m benchmarks.fuzz --seconds 600`` (`make fuzz`); seconds are the processor's. Hypothesis draws the junk and
+shrinks what fails. Files are honest ones with parts that were replaced, cut off or flipped; calls are honest ones of
+which one argument is junk. Files of models are read and asked in processes of their own, since native code may end
+them. Exit code 1: a failure.
 """
 
 from __future__ import annotations
@@ -421,17 +422,27 @@ def told(error: BaseException) -> str:
     )
 
 
+def spent() -> float:
+    """Seconds of the processor, those of child processes included."""
+    return sum(os.times()[:4])
+
+
+def kind_of(name: str) -> str:
+    """What is tried: files of plain data, their bytes, models, texts, calls, cells."""
+    return name.split()[0]
+
+
 def run(seconds: float, only: str, seed: int, keep: Path | None) -> int:
     """Try all targets in turn until the time is over; print what failed and what was tried."""
     keep = None if keep is None else keep.absolute()
     with tempfile.TemporaryDirectory() as place, chdir(place):  # junk is a name of a file, too
         folder = Path(place)
         everything = [t for t in (*files(folder), *calls(folder), *models(folder)) if only in t.name]
-        until, turn, failed = time.monotonic() + seconds, 0, {}
-        while time.monotonic() < until:
+        until, turn, failed = spent() + seconds, 0, {}
+        while spent() < until:
             turn += 1
             for target in everything:
-                if time.monotonic() >= until or target.name in failed:
+                if spent() >= until or target.name in failed:
                     continue
                 tried = tries(target, seed + turn)
                 try:
@@ -447,8 +458,11 @@ def run(seconds: float, only: str, seed: int, keep: Path | None) -> int:
                             target.last if isinstance(target.last, bytes) else repr(target.last).encode()
                         )
                     print(f"== {target.name}\n{failed[target.name]}", flush=True)
-    seen: Counter[str] = sum((t.seen for t in everything), Counter())
-    print(f"{len(everything)} targets, {sum(seen.values()):,} tries: {dict(seen)}")
+    for kind in dict.fromkeys(kind_of(t.name) for t in everything):
+        some = [t for t in everything if kind_of(t.name) == kind]
+        seen: Counter[str] = sum((t.seen for t in some), Counter())
+        print(f"{kind}: {len(some)} targets, {sum(seen.values()):,} tries, {dict(seen)}")
+    print(f"{len(everything)} targets, {sum(sum(t.seen.values()) for t in everything):,} tries, {turn} turns")
     print(f"failed: {', '.join(sorted(failed)) or 'none'}")
     return 1 if failed else 0
 

@@ -343,6 +343,26 @@ def test_without_a_checksum_nothing_is_spoken_as_fact(question, tmp_path):
     assert (again.judged_by(question.problem).outcome[0] != Outcome.ACCEPTED).all()
 
 
+@pytest.mark.parametrize("place", ["/", ".", ".."])
+def test_a_folder_is_no_place_for_a_file(question, tmp_path, monkeypatch, place):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(WriteError, match="cannot be written: Is a directory"):
+        audit_page(question, place)
+
+
+@pytest.mark.parametrize("name", ["seconds", "score_before"])
+def test_one_number_for_all_people_is_refused(question, tmp_path, name):
+    path = question.answer.save(tmp_path / "a.json", exact=True)
+
+    def spoil(data):
+        del data["sha256"]
+        data[name] = data[name][0]
+
+    edited(path, spoil)
+    with pytest.raises(FileFormatError, match="'a.json' does not hold a recourse"):
+        wf.Recourse.load(path)
+
+
 @pytest.mark.parametrize("where", ["x", "action", "after"])
 @pytest.mark.parametrize("level", [99, -1, 0.5])
 def test_a_level_that_is_none_is_refused_without_a_checksum_too(question, tmp_path, where, level):

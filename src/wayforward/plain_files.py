@@ -177,7 +177,9 @@ def written(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     """
     place = Path(os.path.realpath(as_path(path)))  # a link stays a link
     with place_of(path):
-        no_file = place.exists() and not place.is_file() and not place.is_dir()
+        if place.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        no_file = place.exists() and not place.is_file()
     if no_file:  # a pipe or a terminal
         with place_of(path):
             yield place
@@ -185,8 +187,6 @@ def written(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     fresh = place.with_name(f".{place.stem[:80]}.{secrets.token_hex(8)}{place.suffix}")
     try:
         with place_of(path):
-            if place.is_dir():
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666))
             yield fresh
             if place.exists() and not private:

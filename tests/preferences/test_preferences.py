@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -232,6 +234,80 @@ def test_saved_wishes_are_replayed(seed: int) -> None:
         5 if seed % 3 else None,
     )
     same(Preferences.from_dict(SCHEMA, json.loads(json.dumps(wish.to_dict(), allow_nan=False))), wish)
+
+
+SMALL = {
+    "none": lambda n: Preferences.none(SCHEMA, n),
+    "frozen": lambda n: Preferences.none(SCHEMA, n).freeze("income", "school"),
+    "limits": lambda n: Preferences.none(SCHEMA, n).limit("income", low=1.0, high=np.full(n, 5000.0)),
+    "no level": lambda n: Preferences.none(SCHEMA, n).forbid("school", "none", "school", "degree"),
+    "no changes": lambda n: Preferences.none(SCHEMA, n).at_most(0),
+    "weights": lambda n: Preferences.none(SCHEMA, n).weigh(income=np.full(n, 3.0)),
+    "nobody": lambda n: Preferences.none(SCHEMA, n + 2).freeze("income").take([]),
+    "joined": lambda n: Preferences.concat([Preferences.none(SCHEMA, 0), Preferences.none(SCHEMA, n)]),
+    "scores": lambda n: Preferences.from_likert(SCHEMA, np.broadcast_to([0, 6, 1, 5, 2, 0], (n, 6))[:, ACT]),
+    "ranks": lambda n: Preferences.from_rankings(SCHEMA, {SCHEMA.names[j]: [j] * n for j in ACT}),
+    "yes or no": lambda n: Preferences.from_yes_no(SCHEMA, {"income": [False] * n}),
+    "a table": lambda n: Preferences.from_table(SCHEMA, [], n),
+    "a table of nobody": lambda n: Preferences.from_table(SCHEMA, [], people=[]),
+    "NumPy's own number of levels": lambda n: replace(
+        Preferences.none(SCHEMA, n), score=np.ones((n, 6)), score_levels=np.int64(5)
+    ),
+}
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+@pytest.mark.parametrize("what", SMALL)
+def test_wishes_of_few_and_of_nobody_are_replayed(tmp_path: Path, what: str, n: int) -> None:
+    wish = SMALL[what](n)
+    wish.save(tmp_path / "wishes.json")
+    same(Preferences.load(tmp_path / "wishes.json", SCHEMA), wish)
+
+
+def test_many_people_with_one_wish_are_replayed(tmp_path: Path) -> None:
+    """A file may not ask for any amount of memory with one number; one that was saved has a sign for each person."""
+    wide = Schema(
+        (*SCHEMA.features, Feature(name="town", kind="categorical", levels=tuple(map(str, range(4000)))))
+    )
+    wish = Preferences.none(wide, 5000).allow("town", "7", who=4999)
+    wish.save(tmp_path / "wishes.json")
+    got = Preferences.load(tmp_path / "wishes.json", wide)
+    assert got.n == 5000
+    np.testing.assert_array_equal(got.level_ok(6), wish.level_ok(6))
+    stored = json.loads((tmp_path / "wishes.json").read_text())
+    for crowd in (None, stored["crowd"][1:], 5000, list(stored["crowd"])):
+        with pytest.raises(FileFormatError, match="said to be those of 5000 people"):
+            Preferences.from_dict(wide, stored | {"crowd": crowd})
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: Preferences.none(SCHEMA, 2).limit("income", low=math.inf),
+            "'income' has the limits inf and inf",
+        ),
+        (
+            lambda: Preferences.none(SCHEMA, 2).limit("income", high=-math.inf),
+            "'income' has the limits -inf and -inf",
+        ),
+        (
+            lambda: replace(Preferences.none(SCHEMA, 2), score=np.full((2, 6), math.inf)),
+            "'age' has score inf",
+        ),
+        (
+            lambda: replace(Preferences.none(SCHEMA, 2), score_levels=5.5),
+            "score_levels=5.5 is no number of levels",
+        ),
+        (lambda: Preferences.none(SCHEMA, -1), "n=-1 is no number of people"),
+        (lambda: Preferences.none(SCHEMA, True), "n=True is no number of people"),
+        (lambda: Preferences.from_table(SCHEMA, [], -1), "n=-1 is no number of people"),
+        (lambda: Preferences.none(None, 1), "schema is a NoneType. Give a Schema"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_no_file_could_hold_is_refused(make: Callable[[], Preferences], message: str) -> None:
+    with pytest.raises(PreferencesError, match=message):
+        make()
 
 
 def test_a_file_finds_its_features_by_name(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from wayforward.errors import FileFormatError, PreferencesError, shown
+from wayforward.errors import FileFormatError, PreferencesError, require_kind, shown
 from wayforward.plain_files import read_json, write_text
 from wayforward.preferences.reading import (
     WISH_ABOUT,
@@ -34,6 +34,7 @@ from wayforward.preferences.reading import (
     stored_people,
     stored_rows,
     table_rows,
+    too_sparse,
 )
 from wayforward.preferences.scores import Profile, check_scores, score_weights
 from wayforward.shapes import Floats, Ints, Mask
@@ -85,6 +86,15 @@ class Preferences:
             "high": np.array(self.high, dtype=np.float64),
             "weight": np.array(self.weight, dtype=np.float64),
         }
+        if self.score_levels is not None:
+            whole = isinstance(self.score_levels, (int, np.integer)) and not isinstance(
+                self.score_levels, bool
+            )
+            if not whole or self.score_levels < 1:
+                raise PreferencesError(
+                    f"score_levels={shown(self.score_levels)} is no number of levels. Give 1 or more."
+                )
+            object.__setattr__(self, "score_levels", int(self.score_levels))
         if self.score is not None:
             arrays["score"] = np.array(self.score, dtype=np.float64)
         for name, array in arrays.items():
@@ -120,7 +130,7 @@ class Preferences:
                 f"'{names[j]}' has weight {weight[i, j]:g} for person {i}. Give a finite number above 0; "
                 f"freeze('{names[j]}') says that they cannot change it."
             )
-        for i, j in np.argwhere(np.isnan(low) | np.isnan(high))[:1]:
+        for i, j in np.argwhere(np.isnan(low) | np.isnan(high) | (low == np.inf) | (high == -np.inf))[:1]:
             raise PreferencesError(
                 f"'{names[j]}' has the limits {low[i, j]:g} and {high[i, j]:g} for person {i}. Use -inf "
                 "and inf where there is no limit."
@@ -138,7 +148,7 @@ class Preferences:
         if "score" in arrays:
             top = math.inf if self.score_levels is None else self.score_levels + 1
             score = arrays["score"]
-            for i, j in np.argwhere((score < 0) | (score > top))[:1]:
+            for i, j in np.argwhere((score < 0) | (score > top) | np.isinf(score))[:1]:
                 raise PreferencesError(
                     f"'{names[j]}' has score {score[i, j]:g} for person {i}. Give 1 (easiest) to "
                     f"{top - 1:g} (hardest), {top:g} for 'cannot', or NaN where nobody asked."
@@ -222,7 +232,12 @@ class Preferences:
 
     @classmethod
     def none(cls, schema: Schema, n: int) -> Preferences:
-        """No wishes: n people who can do whatever the schema lets anybody do."""
+        """No wishes: n people who can do whatever the schema lets anybody do. Raises: PreferencesError."""
+        from wayforward.schema import Schema
+
+        require_kind(schema, Schema, "schema", PreferencesError)
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+            raise PreferencesError(f"n={shown(n)} is no number of people. Give a whole number of at least 0.")
         shape = (n, schema.d)
         return cls(
             schema, np.zeros(shape, np.bool_), np.full(shape, -np.inf), np.full(shape, np.inf), np.ones(shape)
@@ -322,7 +337,9 @@ class Preferences:
                         f"features. Use each whole number from 1 to {many[i]} once, and {top + 1} for "
                         "'cannot'."
                     )
-        columns = {name: given[:, j] for j, name in enumerate(schema.names) if queried[:, j].any()}
+        columns = {
+            name: given[:, j] for j, name in enumerate(schema.names) if queried[:, j].any() or not len(given)
+        }
         return cls.from_scores(schema, columns, top, profile=profile, w_min=w_min, w_max=w_max, gamma=gamma)
 
     @classmethod
@@ -508,7 +525,8 @@ class Preferences:
     # -- files ---------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON: only the wishes, level names instead of positions."""
+        """Plain data for JSON: only the wishes, level names instead of positions; where many people have few, a sign
+        for each of them, since a file could name any number of people otherwise."""
         columns: dict[str, Any] = {}
         for j, feature in enumerate(self.schema.features):
             entry: dict[str, Any] = {}
@@ -537,6 +555,8 @@ class Preferences:
         if self.score is not None:
             stored["scored"] = True
             stored["score_levels"] = self.score_levels
+        if too_sparse(self.schema, stored):
+            stored["crowd"] = "." * self.n
         return stored
 
     @classmethod

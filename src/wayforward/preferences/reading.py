@@ -287,8 +287,8 @@ def split_levels(value: Any) -> list[Any]:
 
 
 def stored_people(schema: Schema, stored: Mapping[str, Any], people: int | None) -> int:
-    """Return of how many people a file's wishes are. A file holds wishes only, so that one number in it would ask for
-    any amount of memory: without `people`, the number that is asked about, it needs wishes enough for so many.
+    """Return of how many people a file's wishes are. One number in it would ask for any amount of memory: without
+    `people`, the number that is asked about, it needs wishes enough for so many, or a sign for each of them.
 
     Raises: PreferencesError for another number of people; FileFormatError; ValueError and the like if it is broken.
     """
@@ -302,6 +302,19 @@ def stored_people(schema: Schema, stored: Mapping[str, Any], people: int | None)
                 "of the same people."
             )
         return n
+    crowd = stored.get("crowd")
+    if isinstance(crowd, str) and len(crowd) == n:
+        return n
+    if too_sparse(schema, stored):
+        raise FileFormatError(
+            f"The stored preferences are said to be those of {shown(n)} people, and hold few wishes. If there are so "
+            "many people, load them with people=their number; else save them again with save()."
+        )
+    return n
+
+
+def too_sparse(schema: Schema, stored: Mapping[str, Any]) -> bool:
+    """Whether a file names far more people than it has wishes for."""
     wishes, width = 0, schema.d
     for name, entry in stored["features"].items():
         columns = [rows if key == "frozen" else rows[0] for key, rows in entry.items()]
@@ -309,12 +322,7 @@ def stored_people(schema: Schema, stored: Mapping[str, Any], people: int | None)
         if "levels" in entry and name in schema.names:
             width += schema[name].n_levels
     wishes += sum(len(stored[key][0]) for key in ("max_changes", "months") if key in stored)
-    if n * width > _BLANK + _BLANK_EACH * wishes:
-        raise FileFormatError(
-            f"The stored preferences are said to be those of {shown(n)} people, and hold {wishes} wishes. If there are "
-            "so many people, load them with people=their number; else save them again with save()."
-        )
-    return n
+    return bool(stored["n"] * width > _BLANK + _BLANK_EACH * wishes)
 
 
 def stored_rows(rows: Any, n: int) -> list[int]:
