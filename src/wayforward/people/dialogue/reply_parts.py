@@ -405,26 +405,26 @@ def _feature_named(text: str, schema: Schema, may: Sequence[int]) -> int | None:
     return near.pop() if len(near) == 1 else None
 
 
-def chosen(reply: Any, options: Sequence[Option]) -> int:
-    """The option that somebody means: its number, or its words. Raises: ReplyError that lists the numbers."""
-    many = len(options)
+def chosen(reply: Any, options: Sequence[Option], advice: str | None = None) -> int:
+    """The option that somebody means: its number, or its words. Raises: ReplyError with advice, or the numbers."""
+    many, advice = len(options), advice or _numbers(len(options))
     if isinstance(reply, (int, float)) and not isinstance(reply, bool):
         if 1 <= reply <= many and reply == int(reply):
             return int(reply) - 1
-        raise ReplyError(_none_of(_short(reply), many))
+        raise ReplyError(_none_of(_short(reply), advice))
     text = as_text(reply) or ""
     bare = re.sub(r"^(?:option|plan|number|no\.?|answer)\s+", "", text)
     if re.fullmatch(r"\d+", bare):
         if 1 <= int(bare) <= many:
             return int(bare) - 1
-        raise ReplyError(_none_of(bare[:12], many))
+        raise ReplyError(_none_of(bare[:12], advice))
     meant = named_options(reply, options)
     if len(meant) == 1:
         return meant[0]
     if len(text) >= _TELLING and meant:
         known = words.join([f"{i + 1} ({options[i].text})" for i in meant], "or")
         raise ReplyError(gettext("'{reply}' may be {known}. Say which.", reply=_short(reply), known=known))
-    raise ReplyError(_none_of(gettext("'{name}'", name=_short(reply)), many))
+    raise ReplyError(_none_of(gettext("'{name}'", name=_short(reply)), advice))
 
 
 def named_options(reply: Any, options: Sequence[Option]) -> list[int]:
@@ -444,12 +444,14 @@ def named_options(reply: Any, options: Sequence[Option]) -> list[int]:
     return meant
 
 
-def _none_of(reply: str, many: int) -> str:
-    return gettext("{reply} is none of the answers. {advice}", reply=reply, advice=_numbers(many))
+def _none_of(reply: str, advice: str) -> str:
+    return gettext("{reply} is none of the answers. {advice}", reply=reply, advice=advice)
 
 
-def several(reply: Any, options: Sequence[Option], alike: bool = False) -> list[int]:
-    """Options that somebody names, in their order: "2, 1", [2, 1], "rent and own". Raises: ReplyError.
+def several(
+    reply: Any, options: Sequence[Option], alike: bool = False, advice: str | None = None
+) -> list[int]:
+    """Options that somebody names, in their order: "2, 1", [2, 1], "rent and own". Raises: ReplyError with advice.
 
     alike: words that fit several options mean all of them: "self-employed" where there are two kinds of it.
     """
@@ -468,10 +470,10 @@ def several(reply: Any, options: Sequence[Option], alike: bool = False) -> list[
         parts = [reply]
     found = list[int]()
     for part in parts:
+        if part == "":
+            continue
         all_meant = named_options(part, options) if alike and len(str(part)) >= _TELLING else []
-        found += (
-            [i for i in all_meant if i not in found] if all_meant else [chosen(part, options)] * (part != "")
-        )
+        found += [i for i in all_meant if i not in found] if all_meant else [chosen(part, options, advice)]
     if not found:
         advice = _numbers(len(options), several=True)
         raise ReplyError(gettext("That names none of the answers. {advice}", advice=advice))

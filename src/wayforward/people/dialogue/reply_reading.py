@@ -254,14 +254,21 @@ def _level(feature: Feature, value: Any) -> int | None:
     return None
 
 
+_LISTED = 12  # levels at most that an error lists
+
+
 def _levels(feature: Feature, value: Any) -> list[int]:
-    """The levels that somebody names, by their words in any language. Raises: ReplyError."""
+    """The levels that somebody names, by their words in any language. Raises: ReplyError that lists them, if few."""
+    options, advice = _levels_of(feature), None
+    if len(options) <= _LISTED:
+        known = [gettext("'{name}'", name=option.text) for option in options]
+        advice = gettext("You can name {known}.", known=words.join(known, "or"))
     try:
-        return sorted(several(value, _levels_of(feature), alike=True))
+        return sorted(several(value, options, alike=True, advice=advice))
     except ReplyError:
-        for options in in_other_languages(lambda: _levels_of(feature)):
+        for others in in_other_languages(lambda: _levels_of(feature)):
             try:
-                return sorted(several(value, options, alike=True))
+                return sorted(several(value, others, alike=True))
             except ReplyError:
                 continue
         raise
