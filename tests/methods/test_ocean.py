@@ -8,7 +8,7 @@ import pytest
 import wayforward as wf
 from wayforward.errors import ProblemError, UnsupportedModel
 from wayforward.model import kernels
-from wayforward.problem import LpMix, PercentileShift
+from wayforward.problem import IsolationForest, LpMix, PercentileShift
 from wayforward.testing import MethodContract
 from wayforward.testing.small_forests import EVERY, RULES, least_cost, refused, wished
 
@@ -76,6 +76,30 @@ def test_it_finds_what_trying_everything_finds(model, cost):
         ):  # where the greatest counts, most are equal
             least = later(problem, people, got, i)
             np.testing.assert_allclose(got.cost[i, : len(least)], least, rtol=1e-9)
+
+
+@pytest.mark.parametrize("cost", [L1, L2], ids=["l1", "l2"])
+@pytest.mark.parametrize("model", ["rf", "gb"])
+def test_the_cheapest_that_no_isolation_forest_singles_out(model, cost):
+    """As in the published method: a constraint, equal to trying everything, never cheaper, with proofs of none."""
+    dearer = nobody = 0
+    for seed in (0, 1):
+        ask = IsolationForest(quantile=0.5, trees=20, sample=64, strict=True)
+        problem, x = refused(model, seed, RULES[3 * seed], cost=cost, plausibility=ask)
+        wishes = wished(problem.schema, x, seed)
+        best = least_cost(problem, problem.population(x, wishes))
+        got = wf.recommend(problem, x, "ocean", k=2, preferences=wishes, minimal=False, certify=True)
+        np.testing.assert_allclose(got.cost[:, 0], best, rtol=1e-9)
+        np.testing.assert_allclose(got.bound[np.isfinite(best), 0], best[np.isfinite(best)], rtol=1e-6)
+        none = [outcome.name == "NONE_EXISTS" for outcome in got.outcome[:, 0]]
+        np.testing.assert_array_equal(none, np.isinf(best))
+        assert problem.plausibility.holds(x, got.after)[got.found].all()
+        plain = wf.recommend(problem.asking_no_more(), x, "ocean", preferences=wishes, minimal=False).cost[
+            :, 0
+        ]
+        assert (best >= plain * (1 - 1e-9)).all()
+        dearer, nobody = dearer + (best > plain * 1.001).sum(), nobody + np.isinf(best).sum()
+    assert dearer > 5 and nobody > 0
 
 
 def test_it_says_what_it_is_not_for(three_stumps):

@@ -4,7 +4,15 @@ import pytest
 
 from wayforward.problem import AllModels, NextModel, Stable, UnderNoise, WithinDelta
 from wayforward.problem.cost import named_costs
-from wayforward.problem.plausibility import Balanced, Domain, KernelDensity, Lof, Neighbours, Prototype
+from wayforward.problem.plausibility import (
+    Balanced,
+    Domain,
+    IsolationForest,
+    KernelDensity,
+    Lof,
+    Neighbours,
+    Prototype,
+)
 from wayforward.testing import CostContract, PlausibilityContract, RobustContract, case
 from wayforward.testing.problems import random_model
 
@@ -25,6 +33,10 @@ class TestNeighbours(PlausibilityContract):
 
 class TestLof(PlausibilityContract):
     plausibility = Lof()
+
+
+class TestIsolationForest(PlausibilityContract):
+    plausibility = IsolationForest()
 
 
 class TestKernelDensity(PlausibilityContract):

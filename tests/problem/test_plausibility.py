@@ -12,6 +12,7 @@ from sklearn.neighbors import LocalOutlierFactor
 from wayforward.errors import FileFormatError, ProblemError
 from wayforward.problem.plausibility import (
     Domain,
+    IsolationForest,
     KernelDensity,
     Lof,
     Neighbours,
@@ -33,7 +34,7 @@ MIXED = Schema(
         Feature(name="job", kind="categorical", levels=("a", "b", "c")),
     )
 )
-NAMES = ("domain", "neighbours", "lof", "kernel-density", "prototype")
+NAMES = ("domain", "neighbours", "lof", "isolation-forest", "kernel-density", "prototype")
 
 
 def people(n: int, seed: int = 0) -> np.ndarray:
@@ -65,6 +66,32 @@ def test_the_fixture_f_lof(at: float, factor: float) -> None:
     """Reference {0, 1, 3, 7}, k = 1; equal to scikit-learn's novelty LOF."""
     fitted = Lof(k=1).fit(LINE, np.array([[0.0], [1], [3], [7]]))
     assert fitted.score(np.array([at])) == pytest.approx(-factor, rel=1e-6)
+
+
+def test_path_lengths_by_hand() -> None:
+    """One tree of two people singles both out at depth 1; of four equal people none: H(3) * 2 - 3/2 deep."""
+    two = IsolationForest(trees=1, sample=2).fit(LINE, np.array([[0.0], [10]]))
+    np.testing.assert_array_equal(two.score(np.array([[0.0], [3], [20]])), 1.0)
+    same = IsolationForest(trees=7, sample=4).fit(LINE, np.full((4, 1), 3.0))
+    np.testing.assert_allclose(
+        same.score(np.array([[3.0], [9]])), 2 * (1 + 1 / 2 + 1 / 3) - 1.5, atol=2.0**-13
+    )
+
+
+def test_path_lengths_agree_with_scikit_learn() -> None:
+    """On numbers: the same order of people as its isolation forest, whose score is 2^(-length / c), up to chance."""
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    schema = Schema(tuple(Feature(name=n, kind="real", low=-9, high=9) for n in "abc"))
+    rng = np.random.default_rng(0)
+    x, q = rng.normal(size=(500, 3)), rng.normal(size=(200, 3)) * 2
+    theirs = (
+        ensemble.IsolationForest(n_estimators=200, max_samples=256, random_state=0).fit(x).score_samples(q)
+    )
+    c = 2 * (1 / np.arange(1, 256)).sum() - 2 * 255 / 256
+    ours = IsolationForest(trees=200).fit(schema, x).score(q)
+    apart = ours + np.log2(-theirs) * c  # of about 9 on average
+    assert abs(apart.mean()) < 0.05 and np.abs(apart).mean() < 0.3
+    assert np.corrcoef(ours, -np.log2(-theirs))[0, 1] > 0.985
 
 
 def test_lof_agrees_with_scikit_learn_on_mixed_people() -> None:
@@ -239,6 +266,7 @@ def test_one_accepted_person_is_enough_or_refused(name: str) -> None:
         (lambda: Neighbours(quantile=0), "quantile=0"),
         (lambda: Lof(limit=-1), "limit=-1"),
         (lambda: KernelDensity(bandwidth=0), "bandwidth=0"),
+        (lambda: IsolationForest(sample=1), "sample=1"),
         (lambda: Prototype(m=2.5), "m=2.5"),  # type: ignore[arg-type]
         (lambda: plausibility_named("likely"), "no plausibility 'likely'. Choose one of domain"),
         (lambda: Neighbours().score(np.zeros(4)), "not fitted"),

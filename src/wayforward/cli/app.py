@@ -93,7 +93,8 @@ PlausibilityName = Annotated[
     str | None,
     typer.Option(
         "--plausibility",
-        help="Ask for it: domain, neighbours, lof, kernel-density, prototype or at-least-as-likely (in --world).",
+        help="Ask for it: domain, neighbours, lof, isolation-forest, kernel-density, prototype or at-least-as-likely "
+        "(in --world).",
     ),
 ]
 Wishes = Annotated[

@@ -379,12 +379,13 @@ def _plausibility(name: str | None, world: World | None) -> Any:
                 f"--plausibility {name} asks a world how likely people are. Name one with --world."
             )
         return AtLeastAsLikely(world)
-    from wayforward.problem import Domain, KernelDensity, Lof, Neighbours, Prototype
+    from wayforward.problem import Domain, IsolationForest, KernelDensity, Lof, Neighbours, Prototype
 
     known = {
         "domain": Domain,
         "neighbours": Neighbours,
         "lof": Lof,
+        "isolation-forest": IsolationForest,
         "kernel-density": KernelDensity,
         "prototype": Prototype,
     }

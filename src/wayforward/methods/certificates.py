@@ -1,7 +1,8 @@
 """Certificates: how much cheaper an option can be than the one that somebody is shown, proved.
 
 A bound is about everything that the judge may accept, whatever method searched: the problem is asked for its decision
-alone, since further conditions only take options away. So it holds for options of any kind, with room, and rounded.
+alone (and for plausibility by an isolation forest), since further conditions only take options away. So it holds for
+options of any kind, with room, and rounded.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from wayforward.deadline import OutOfTime, look, until
 from wayforward.errors import MethodError, require_kind
 from wayforward.methods.engines.exact.forest_boxes import BOXES, ForestBoxes
 from wayforward.methods.engines.exact.relaxed_boxes import RelaxedBoxes
+from wayforward.problem import IsolationForest
 from wayforward.problem.enumeration import cheapest_among_all
 from wayforward.recourse import Recourse
 from wayforward.shapes import Floats
@@ -57,6 +59,8 @@ def certified(recourse: Recourse, *, boxes: int = BOXES, end: float = np.inf) ->
     if ask.size:
         wishes = None if recourse.preferences is None else recourse.preferences.take(ask)
         relaxed = problem.asking_no_more()
+        if isinstance(problem.plausibility, IsolationForest):  # boxes know its trees
+            relaxed.plausibility = problem.plausibility
         people = relaxed.population(recourse.x[ask], wishes)
         with until(end):
             least[ask] = least_costs(people, recourse.cost[ask].min(axis=1), boxes)

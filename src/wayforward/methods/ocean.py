@@ -38,9 +38,11 @@ class Ocean(Method):
     greatest step, or the Euclidean norm.
 
     `NONE_EXISTS` is a proof for all that the judge allows. Whoever needs more boxes than there are has NOT_FOUND.
-    Where rules are of another form, or the problem asks for plausibility or robustness, what is found is judged and
-    may be refused; where something follows from an act, options are guessed as if nothing did, and gone on from: the
-    method is then a heuristic. `certify=True` of `wf.recommend` tells the bound.
+    Plausibility by an isolation forest (`wayforward.problem.IsolationForest`) is part of the search and of the proofs,
+    as in the published method: the mean path length of an option reaches a threshold, or at least the person's own.
+    Where rules are of another form, or the problem asks for other plausibility or for robustness, what is found is
+    judged and may be refused; where something follows from an act, options are guessed as if nothing did, and gone on
+    from: the method is then a heuristic. `certify=True` of `wf.recommend` tells the bound.
 
     boxes: looked at for a person and option. Default budget: 20,000 model rows a person, for guesses only.
     Shapes: people (n, d) -> actions (n, k, d), feature units.

@@ -61,7 +61,7 @@ class ForestFast(Fast):
         np.maximum.at(largest, tree_of[leaf], np.abs(self.flat.value[self.flat.leaf[leaf]]).max(axis=1))
         self._total = total = float(largest.sum())
         self.bits = int(np.floor(60 - np.log2(total))) if total > 0 else 0
-        self.compiled = _compile(self.flat, self.schema, self.bits)
+        self.compiled = compile_forest(self.flat, self.schema, self.bits)
         whole = self.compiled.trees.leaf
         # leaves that fixed point tells apart as the object itself does: equal sums then mean equal bits
         self._exact = bool((np.ldexp(whole.astype(np.float64), -self.bits) == self.flat.value).all())
@@ -122,7 +122,7 @@ class ForestFast(Fast):
         return link_bounds(low - slack, high + slack, self.link, unit)
 
 
-def _compile(flat: FlatForest, schema: Schema, bits: int) -> CompiledForest:
+def compile_forest(flat: FlatForest, schema: Schema, bits: int) -> CompiledForest:
     """Arrays for the kernels; leaf values as whole multiples of 2**-bits."""
     inner = flat.feature >= 0
     numeric, level = inner & (flat.level_set < 0), inner & (flat.level_set >= 0)

@@ -60,7 +60,7 @@ def least_cost(problem: Problem, people: Population) -> np.ndarray:
     for i in range(people.n):
         who = np.full(len(yes), i)
         action = np.where(problem.schema.differs(yes, people.x[who]), yes, np.nan)
-        good = people.allowed(who, action, yes) & ~np.isnan(action).all(1)
+        good = people.allowed(who, action, yes) & people.plausible(who, yes) & ~np.isnan(action).all(1)
         if good.any():
             best[i] = people.cost(who[good], action[good]).min()
     return best

@@ -1,9 +1,10 @@
-"""Does an option lead to a profile that people have: domain, neighbours, LOF, kernel density, prototypes, balance."""
+"""Does an option lead to a profile that people have: domain, neighbours, outliers, densities, prototypes, balance."""
 
 from wayforward.problem.plausibility.agreement import agreement
 from wayforward.problem.plausibility.balanced import Balanced
 from wayforward.problem.plausibility.base import Plausibility
 from wayforward.problem.plausibility.domain import Domain
+from wayforward.problem.plausibility.isolation import IsolationForest
 from wayforward.problem.plausibility.kernel_density import KernelDensity
 from wayforward.problem.plausibility.likelihood import AtLeastAsLikely
 from wayforward.problem.plausibility.lof import Lof
@@ -21,6 +22,7 @@ __all__ = [
     "AtLeastAsLikely",
     "Balanced",
     "Domain",
+    "IsolationForest",
     "KernelDensity",
     "Lof",
     "Neighbours",

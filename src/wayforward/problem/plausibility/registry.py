@@ -17,6 +17,7 @@ PLAUSIBILITIES = Registry(
         "domain": "domain:Domain",
         "neighbours": "neighbours:Neighbours",
         "lof": "lof:Lof",
+        "isolation-forest": "isolation:IsolationForest",
         "kernel-density": "kernel_density:KernelDensity",
         "prototype": "prototype:Prototype",
         "balanced": "balanced:Balanced",

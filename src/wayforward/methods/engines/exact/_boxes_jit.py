@@ -259,10 +259,11 @@ def _key(f: Any, rank: Any, forest: Any, per: Any) -> Any:
 
 @quick
 def _bound(
-    first: Any, last: Any, bits: Any, cell: Any, known: Any, reached: Any, forest: Any, own: Any, per: Any, votes: Any,
-    splits: Any, stack: Any,
+    begin: Any, stop: Any, first: Any, last: Any, bits: Any, cell: Any, known: Any, reached: Any, forest: Any, own: Any,
+    per: Any, votes: Any, splits: Any, stack: Any,
 ) -> Any:  # fmt: skip
-    """Return (greatest sum of leaves in a box, sum at its cheapest row, splits still open at the tops of trees).
+    """Return (greatest sum of leaves in a box, sum at its cheapest row, splits still open at the tops of trees), over
+    the trees from begin to stop.
 
     votes (keys, 2): by how much the bound falls on the left and on the right of a split; splits: the splits with votes.
     known: the sum at the cheapest row, where the box that this is a part of had the same one. reached (trees,): the
@@ -270,7 +271,7 @@ def _bound(
     """
     most, here, open_ = np.int64(0), np.int64(0), 0
     nodes = own.nodes
-    for t in range(len(own.roots)):
+    for t in range(begin, stop):
         node = np.int64(reached[t])
         f = nodes[node, FEATURE]
         while f >= 0:
@@ -561,10 +562,11 @@ def _copy(room: Any, at: Any, size: Any) -> None:
 
 @kernel
 def _search(
-    forest: Any, own: Any, per: Any, one: Any, need: Any, sure: Any, most: Any, cutoff: Any, limit: Any, active: Any,
-    may: Any, room: Any, rules: Any, live: Any, out: Any,
+    forest: Any, own: Any, per: Any, one: Any, need: Any, sure: Any, usual: Any, split: Any, most: Any, cutoff: Any,
+    limit: Any, active: Any, may: Any, room: Any, rules: Any, live: Any, out: Any,
 ) -> Any:  # fmt: skip
-    """Search from the box in the first place of the room; see the module. Return (end, boxes looked at, bound); OPEN
+    """Search from the box in the first place of the room; see the module. The trees from `split` on add up to `usual`
+    at least at any row that counts. Return (end, boxes looked at, bound); OPEN
     with fewer boxes than the limit: nothing surely, but a clause was too near to tell."""
     heap = [(0.0, 0)]
     heap.pop()
@@ -601,8 +603,8 @@ def _search(
             f = active[i]
             cell[f] = _cell(f, row[f], forest) if per[KIND, f] == 0 else int(row[f])
         best, here, open_ = _bound(
-            first, last, bits, cell, room.known[at], room.reached[at], forest, own, per, room.votes, room.splits,
-            room.stack,
+            0, split, first, last, bits, cell, room.known[at], room.reached[at], forest, own, per, room.votes,
+            room.splits, room.stack,
         )  # fmt: skip
         gap = float(best - need) + 1.0
         if best >= need and here < need:
@@ -614,7 +616,22 @@ def _search(
             room.votes[key, 0] = room.votes[key, 1] = 0
         if best < need:
             continue
-        if here >= need:
+        lacking, trees, above = here < need, split, best - need
+        if split < len(own.roots):
+            top, mine, open_ = _bound(
+                split, len(own.roots), first, last, bits, cell, _LOWEST, room.reached[at], forest, own, per, room.votes,
+                room.splits, room.stack,
+            )  # fmt: skip
+            if not lacking and mine < usual <= top:
+                gap = float(top - usual) + 1.0
+                f, rank, left, right = _best_split(gap, open_, forest, per, room.votes, room.splits)
+                lacking, trees, above = True, len(own.roots) - split, top - usual
+            for i in range(open_):
+                key = _key(room.splits[i, 0], room.splits[i, 1], forest, per)
+                room.votes[key, 0] = room.votes[key, 1] = 0
+            if top < usual:
+                continue
+        if not lacking:
             broken = _first_broken(row, rules, per, live)
             if broken < 0:
                 out[:] = row
@@ -628,7 +645,7 @@ def _search(
             )
             continue
         for side in range(2):
-            if best - ((left if side == 0 else right) - len(own.roots)) < need:
+            if above < (left if side == 0 else right) - trees:
                 continue  # this side cannot be a yes any more; votes count up to one a tree too much
             _copy(room, at, size)
             if per[KIND, f] == 0:
@@ -720,8 +737,8 @@ def _bare_all(people: Any, forest: Any, own: Any, rules: Any, room: Any, out: An
 
 @entry
 def search_boxes(
-    people: Any, forest: Any, own: Any, feature: Any, number: Any, need: Any, sure: Any, rules: Any, room: Any,
-    begin: Any, whole: Any, out: Any, end: Any, bound: Any, looked: Any,
+    people: Any, forest: Any, own: Any, feature: Any, number: Any, need: Any, sure: Any, usual: Any, split: Any,
+    rules: Any, room: Any, begin: Any, whole: Any, out: Any, end: Any, bound: Any, looked: Any,
 ) -> None:  # fmt: skip
     """Search for each person: out (n, d) the cheapest row that is a yes, end (n,) how the search ended, bound (n,) that
     nothing costs less, looked (n,) boxes. begin: the share of the dearest row's cost that the first round may pay, from
@@ -799,8 +816,8 @@ def search_boxes(
             out[i] = people.x[i]
             left = people.limit[i] - looked[i]
             found, boxes, least = _search(
-                forest, own, per, one, need[i], sure[i], people.most[i], cutoff, left, active, may, room, rules, live,
-                out[i],
+                forest, own, per, one, need[i], sure[i], usual[i], split, people.most[i], cutoff, left, active, may,
+                room, rules, live, out[i],
             )  # fmt: skip
             looked[i] += boxes
             bound[i] = max(bound[i], min(least, cutoff))

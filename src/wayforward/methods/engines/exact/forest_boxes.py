@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from wayforward.methods.engines.exact.box_records import BoxPeople, BoxRoom, Clauses, ReachedForest
+from wayforward.methods.engines.exact.isolation_trees import Ordinary, joined
 from wayforward.methods.engines.seeker import packing
 from wayforward.methods.engines.seeker.records import CellForest
 from wayforward.model import kernels
 from wayforward.problem.cost import LpMix
+from wayforward.problem.plausibility import IsolationForest
 from wayforward.rules.normal_form import Levels, Linear, Moved
 from wayforward.shapes import Floats, Ints, Mask, Rows
 
@@ -60,8 +62,8 @@ class ForestBoxes:
     """Search people's cheapest option of one additive forest. Make it with `ForestBoxes.of`.
 
     complete: what it finds is an option, else something that it does not know may still refuse it (a rule that is not
-    linear, plausibility); its proofs hold all the same. A numeric feature is searched at every value that the schema
-    allows, a missing value only where it stays.
+    linear, plausibility by anything but an isolation forest); its proofs hold all the same. A numeric feature is
+    searched at every value that the schema allows, a missing value only where it stays.
     """
 
     def __init__(
@@ -71,12 +73,14 @@ class ForestBoxes:
         feature: Floats,
         number: Floats,
         sums: tuple[int, int, bool],
+        ordinary: Ordinary | None = None,
     ) -> None:
         self.schema, self.forest, self.feature, self.number = problem.schema, forest, feature, number
         self.need, self.sure, self.provable = sums
+        self.ordinary = ordinary
         self.power = 1.0  # of what a person pays that the search adds up
         self.level_rules, self.clauses, every = _clauses(problem.schema)
-        self.complete = every and problem.plausibility is None
+        self.complete = every and (problem.plausibility is None or ordinary is not None)
 
     @classmethod
     def of(cls, problem: Problem) -> ForestBoxes | None:
@@ -95,16 +99,24 @@ class ForestBoxes:
         margins = None if mix is None else packing.margin_range(problem, link, mix)
         if mix is None or margins is None or np.isfinite(margins[1]):
             return None
-        made = packing.cell_forest(flat, problem.schema, mix)
+        rule, made, size = problem.plausibility, None, 0
+        if isinstance(rule, IsolationForest):
+            both, size = joined(flat, rule, mix)
+            made = packing.cell_forest(both, problem.schema, mix)
+        beside = made is not None
+        made = made or packing.cell_forest(flat, problem.schema, mix)
         if made is None:
             return None
         forest, used, (base, unit) = made
+        ordinary = (
+            Ordinary.of(flat, rule, size, unit) if beside and isinstance(rule, IsolationForest) else None
+        )
         land = packing.terrain(problem, used, margins, (base, unit))
         need = int(np.ceil((margins[0] - base) / unit)) - 1
         sure = int(np.ceil((margins[0] + margins[2] - base) / unit)) + 1
         proof = _least_possible(problem, mix, base, unit, need)
         made_of = (need if proof is None else min(need, proof), sure, proof is not None)
-        boxes = cls(problem, forest, land.feature, np.append(land.number, float(peak)), made_of)
+        boxes = cls(problem, forest, land.feature, np.append(land.number, float(peak)), made_of, ordinary)
         boxes.power = power
         return boxes
 
@@ -251,8 +263,10 @@ class ForestBoxes:
         bound, looked = np.zeros(n), np.zeros(n, np.int64)
         own, space = self._room(d, int(limit.max(initial=1)))
         _kernels().search_boxes(
-            wishes, self.forest, own, feature, self.number, need, sure, self.clauses, space, begin, whole, out,
-            end, bound, looked,
+            wishes, self.forest, own, feature, self.number, need, sure,
+            np.zeros(n, np.int64) if self.ordinary is None else self.ordinary.least(people.x),
+            len(self.forest.roots) if self.ordinary is None else self.ordinary.trees,
+            self.clauses, space, begin, whole, out, end, bound, looked,
         )  # fmt: skip
         return out, end, bound ** (1.0 / self.power), looked
 
