@@ -325,6 +325,9 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "mint": lambda: scene("linear", world="causal"),
     "lire": lambda: scene("forest", also="nearest-observable"),
     "gradient-boosted-counterfactuals": lambda: scene("forest", k=2, given=AS_PUBLISHED),
+    "geco": lambda: scene(given=AS_PUBLISHED),
+    "certifai": lambda: scene(k=3, given=AS_PUBLISHED),
+    "permute-attack": scene,
     "cbr": lambda: scene(given={"shrink": False, "differences": 1, "cases": 1}),
 }
 

@@ -56,6 +56,9 @@ TRUE = SCM(
 GRAPH = CausalGraph.read(TRUE)
 PEOPLE = 5
 QUICK = {  # parameters that make the tests quick
+    "geco": {"seeds": 6, "keep": 20, "mutants": 20, "crosses": 20, "rounds": 4},
+    "certifai": {"population": 20, "generations": 6},
+    "permute-attack": {"population": 16, "generations": 8, "runs": 2, "patience": 2},
     "asp": {"values": 6, "most": 2},
     "ordce": {"base": "nearest-observable"},
     "dace": {"prototypes": 3, "values": 6, "solves": 2, "changes": 2, "nodes": 50},
