@@ -28,7 +28,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("methods",),
     ("evaluate",),
     ("answers",),
-    ("people",),
+    ("modalities", "people"),
     ("impact",),
     ("study",),
     ("scale",),

@@ -39,6 +39,7 @@ _HOME = {
     "recheck": "scale.rechecking",
     "report": "answers",
     "recommend_table": "scale",
+    "TextProblem": "modalities.text",
     "attack": "impact.disclosure",
     "honesty": "impact.honesty",
     "WayforwardError": "errors",
@@ -52,6 +53,7 @@ _FOLDERS = (
     "groups",
     "impact",
     "methods",
+    "modalities",
     "model",
     "people",
     "preferences",
@@ -90,6 +92,7 @@ if TYPE_CHECKING:
     from wayforward.impact.disclosure import attack
     from wayforward.impact.honesty import honesty
     from wayforward.methods import method, methods_table, recommend
+    from wayforward.modalities.text import TextProblem
     from wayforward.model import Access, wrap
     from wayforward.preferences import Preferences
     from wayforward.problem import Confidence, Population, Problem, Retraining, Target

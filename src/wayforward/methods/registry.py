@@ -59,6 +59,7 @@ METHODS = Registry(
         "efare": "efare:Efare",
         "mace": "mace:Mace",
         "mint": "mint:Mint",
+        "sedc": "sedc:Sedc",
     },
 )
 

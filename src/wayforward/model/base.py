@@ -172,6 +172,11 @@ class Scorer:
         """who (m,) person of each row, rows (m, d) -> (m, c); frozen values must be the person's own."""
         return self.model.outputs(rows)
 
+    def each_change(self, who: Who, rows: Floats, values: Floats) -> Floats | None:
+        """Outputs (m, d, c) of each row with one feature at a time set to values (m, d), NaN where none is set; None
+        where asking about the rows one by one is as quick."""
+        return None
+
 
 @dataclass
 class Checked:

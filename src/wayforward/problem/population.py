@@ -318,6 +318,28 @@ class Population:
             self._keep_best(who, after, action, out)
         return out
 
+    def each_change(self, who: Who, action: Rows, values: Rows) -> Rows | None:
+        """(m, d) scores of actions that each set one feature more, to values (m, d), -inf where that is NaN.
+
+        Nobody has looked whether they are allowed: where that may fail, and where the model knows no quicker way than
+        row by row (`Scorer.each_change`), None.
+        """
+        if (
+            not self.problem.independent
+            or self.schema.rules
+            or self.problem.robust is not None
+            or self.aim is not None
+        ):
+            return None
+        after = self.after(who, action)
+        out = self._scorer.each_change(who, after, values)  # type: ignore[attr-defined]
+        if out is None:
+            return None
+        sets = ~np.isnan(values)
+        self.rows += np.bincount(who, sets.sum(1), self.n).astype(np.int64)
+        score = self.problem.bound_target.score(out.reshape(-1, out.shape[2])).reshape(values.shape)
+        return np.where(sets, score, -np.inf)
+
     def _keep_best(self, who: Who, after: Rows, action: Rows | None, outputs: np.ndarray) -> None:
         """Note what the model said of the first rows (m', c), where somebody may stop the search."""
         if self.best is None or self.problem.robust is not None:

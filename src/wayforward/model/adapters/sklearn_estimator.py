@@ -351,7 +351,8 @@ def _named(rows: Floats, names: Any) -> Any:
     return pd.DataFrame(rows, columns=list(names))
 
 
-def _linear_head(head: Any, encoder: Encoder) -> Fast | None:
+def linear_parts(head: Any) -> tuple[Floats, Floats, Link] | None:
+    """Return the weights (q, e), the intercepts (q,) and the link of a linear estimator; None for any other."""
     name, module = type(head).__name__, type(head).__module__
     if not module.startswith("sklearn.") or not hasattr(head, "coef_") or not hasattr(head, "intercept_"):
         return None
@@ -378,6 +379,14 @@ def _linear_head(head: Any, encoder: Encoder) -> Fast | None:
         link = "ovr"
     else:
         link = "softmax"
+    return coef, intercept, link
+
+
+def _linear_head(head: Any, encoder: Encoder) -> Fast | None:
+    parts = linear_parts(head)
+    if parts is None:
+        return None
+    coef, intercept, link = parts
     if encoder.ufuncs:
         return DenseFast(encoder, [coef.T], [intercept], ["identity"], link)
     return LinearFast(encoder, coef, intercept, link)

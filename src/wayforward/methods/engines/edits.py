@@ -1,0 +1,224 @@
+"""Edits: units take a reference value, best first over subsets; the children of everybody are asked about at once.
+
+A unit is a feature: a word of a text, a number of a table, a bin. A state is a set of edits, kept as the action (d,)
+that it is. The best state of each person is expanded by every edit that it lacks; what reaches the decision is found,
+and nothing that holds what was found is looked at again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import numpy as np
+
+from wayforward.problem.batching import ask
+from wayforward.ranks import rank_in_run
+
+if TYPE_CHECKING:
+    from wayforward.problem import Population
+
+Order = Literal["score", "gain per cost"]
+_BLOCK = 1 << 23  # numbers of child rows made at once
+_WIDTH = 32  # children of an expansion that may be expanded themselves, at most
+
+
+class Moves(Protocol):
+    """The edits there are. unit (C,): the feature of each, the same for everybody."""
+
+    unit: np.ndarray
+
+    def values(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """(m, C) what each edit sets beside actions (m, d); NaN where it cannot be added."""
+
+
+@dataclass
+class Replacements:
+    """Replace a unit by its reference value: value (n, C) of features unit (C,), each once."""
+
+    value: np.ndarray
+    unit: np.ndarray
+
+    @classmethod
+    def of(cls, value: np.ndarray) -> Replacements:
+        """One value a feature: value (n, d), NaN where there is none."""
+        return cls(value, np.arange(value.shape[1]))
+
+    def values(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """See `Moves`."""
+        return np.where(np.isnan(action[:, self.unit]), self.value[who], np.nan)
+
+
+@dataclass
+class _Frontier:
+    """What each person may expand next: of every expansion (n, E) its state and its best children (n, E, w)."""
+
+    states: list[np.ndarray] = field(default_factory=list)
+    worth: list[np.ndarray] = field(default_factory=list)
+    move: list[np.ndarray] = field(default_factory=list)
+    value: list[np.ndarray] = field(default_factory=list)
+
+    def pop(self, who: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """(m,) expansion, move, value of the best child of each of who (m,), and what it is worth (-inf: none)."""
+        worth = np.stack([part[who] for part in self.worth], axis=1)
+        m, _, w = worth.shape
+        best = worth.reshape(m, -1).argmax(1)
+        turn, place = best // w, best % w
+        row = np.arange(m)
+        found = worth[row, turn, place]
+        for e in np.unique(turn):
+            at = turn == e
+            self.worth[e][who[at], place[at]] = -np.inf
+        move = np.stack([part[who] for part in self.move], axis=1)[row, turn, place]
+        value = np.stack([part[who] for part in self.value], axis=1)[row, turn, place]
+        return turn, move, value, found
+
+
+@dataclass
+class EditSearch:
+    """Best-first search over sets of edits. most: units of a set; expansions: states a person expands, at most.
+
+    order: expand the state with the greatest 'score', or with the greatest 'gain per cost' since the start.
+    """
+
+    people: Population
+    moves: Moves
+    order: Order = "score"
+    most: int = 30
+    expansions: int = 50
+
+    def run(self, k: int, cap: np.ndarray) -> np.ndarray:
+        """Return actions (n, F, d) that reach the decision; cap (n,): model rows at most.
+
+        A few more than k where there are several: two may become one when they are shortened.
+        """
+        want = k if k == 1 else k + 2
+        people, d = self.people, self.people.d
+        n = people.n
+        found, count = np.full((n, want, d), np.nan), np.zeros(n, dtype=np.int64)
+        frontier, live = _Frontier(), np.arange(n)
+        state = np.full((n, d), np.nan)
+        start = people.score(live, people.x) if self.order == "gain per cost" else np.zeros(n)
+        most = np.minimum(self.most, people.max_changes)
+        for turn in range(self.expansions):
+            value = self._without_found(live, state[live], found)
+            score, turned = self._children(live, state[live], value)
+            self._record(live, state, value, score, turned, found, count)
+            worth = np.where(turned, -np.inf, score)
+            worth[(~np.isnan(state[live])).sum(1) + 1 >= most[live]] = -np.inf
+            if self.order == "gain per cost":
+                spent = people.cost(live, state[live])[:, None] + self._alone(live, value)
+                worth = (worth - start[live, None]) / np.maximum(spent, 1e-9)
+            self._extend(frontier, live, state, worth, value)
+            live = live[(count[live] < want) & (people.rows[live] < cap[live])]
+            if turn + 1 < self.expansions:
+                live = self._next(frontier, live, state, found)
+            if not live.size:
+                break
+        return found
+
+    # -- one expansion ---------------------------------------------------------------------------------------
+
+    def _without_found(self, who: np.ndarray, state: np.ndarray, found: np.ndarray) -> np.ndarray:
+        """(m, C) values of the edits that may be added: none that makes the state hold what was found."""
+        value, unit = self.moves.values(who, state), self.moves.unit
+        for held in np.moveaxis(found[who], 1, 0):
+            lacks = ~np.isnan(held) & ~(held == state)
+            row = np.flatnonzero(lacks.sum(1) == 1)
+            last = lacks[row].argmax(1)
+            same = (unit == last[:, None]) & (value[row] == held[row, last][:, None])
+            value[row] = np.where(same, np.nan, value[row])
+        return value
+
+    def _children(
+        self, who: np.ndarray, state: np.ndarray, value: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(m, C) score of each child, -inf where it is none, and bool: it seems to reach the decision."""
+        people, unit = self.people, self.moves.unit
+        plain = len(unit) == people.d and bool((unit == np.arange(people.d)).all())
+        if plain and people.problem.plausibility is None:
+            quick = people.each_change(who, state, value)
+            if quick is not None:
+                return quick, quick > people.problem.slack
+        score, turned = np.full(value.shape, -np.inf), np.zeros(value.shape, dtype=bool)
+        row, move = np.nonzero(~np.isnan(value))
+        step = max(1, _BLOCK // people.d)
+        for begin in range(0, len(row), step):
+            part = slice(begin, begin + step)
+            r, c = row[part], move[part]
+            child = self.child(state[r], c, value[r, c])
+            score[r, c], turned[r, c] = ask(people, who[r], child)
+        return score, turned
+
+    def child(self, state: np.ndarray, move: np.ndarray, value: np.ndarray) -> np.ndarray:
+        """(m, d) the states with one more edit; one that sets a feature to the person's own value is taken back."""
+        child = state.copy()
+        child[np.arange(len(move)), self.moves.unit[move]] = value
+        return child
+
+    def _alone(self, who: np.ndarray, value: np.ndarray) -> np.ndarray:
+        """(m, C) what each edit costs by itself."""
+        people, unit = self.people, self.moves.unit
+        out = np.zeros(value.shape)
+        for begin in range(0, len(unit), people.d):  # edits of different features, as many as fit in a row
+            some = np.arange(begin, min(begin + people.d, len(unit)))
+            action = np.full((len(who), people.d), np.nan)
+            action[:, unit[some]] = value[:, some]
+            out[:, some] = np.nan_to_num(people.parts(who, action))[:, unit[some]]
+        return out
+
+    def _record(
+        self, who: np.ndarray, state: np.ndarray, value: np.ndarray, score: np.ndarray, turned: np.ndarray,
+        found: np.ndarray, count: np.ndarray,
+    ) -> None:  # fmt: skip
+        """Add the children that reach the decision to what was found: the cheapest, then the highest score."""
+        row, move = np.nonzero(turned)
+        if not row.size:
+            return
+        cost = self._alone(who, np.where(turned, value, np.nan))[row, move].round(12)
+        order = np.lexsort((move, -score[row, move], cost, row))
+        row, move = row[order], move[order]
+        room = rank_in_run(row) < found.shape[1] - count[who[row]]
+        row, move = row[room], move[room]
+        child = self.child(state[who[row]], move, value[row, move])
+        good = self.people.evaluate(who[row], child).reached
+        row, child = row[good], child[good]
+        owner = who[row]
+        found[owner, count[owner] + rank_in_run(row)] = child
+        np.add.at(count, owner, 1)
+
+    def _extend(
+        self, frontier: _Frontier, who: np.ndarray, state: np.ndarray, worth: np.ndarray, value: np.ndarray
+    ) -> None:
+        n, w = self.people.n, min(_WIDTH, worth.shape[1])
+        best = np.argsort(-worth, axis=1, kind="stable")[:, :w]
+        kept_worth, kept_move, kept_value = (
+            np.full((n, w), -np.inf),
+            np.zeros((n, w), int),
+            np.full((n, w), np.nan),
+        )
+        kept_worth[who] = np.take_along_axis(worth, best, 1)
+        kept_move[who], kept_value[who] = best, np.take_along_axis(value, best, 1)
+        frontier.states.append(state.copy())
+        frontier.worth.append(kept_worth)
+        frontier.move.append(kept_move)
+        frontier.value.append(kept_value)
+
+    def _next(
+        self, frontier: _Frontier, live: np.ndarray, state: np.ndarray, found: np.ndarray
+    ) -> np.ndarray:
+        """Set the next state of each of live (m,); return those who have one."""
+        ready, open_ = np.zeros(self.people.n, dtype=bool), live
+        while open_.size:
+            turn, move, value, worth = frontier.pop(open_)
+            some = worth > -np.inf
+            open_, turn, move, value = open_[some], turn[some], move[some], value[some]
+            states = np.stack([part[open_] for part in frontier.states], axis=1)  # (m, E, d)
+            new = self.child(states[np.arange(len(open_)), turn], move, value)
+            same = (states == new[:, None]) | (np.isnan(states) & np.isnan(new[:, None]))
+            again = same.all(2).any(1)  # another way to a state that was expanded
+            for held in np.moveaxis(found[open_], 1, 0):
+                again |= ~np.isnan(held).all(1) & (np.isnan(held) | (held == new)).all(1)
+            state[open_[~again]], ready[open_[~again]] = new[~again], True
+            open_ = open_[again]
+        return np.asarray(live[ready[live]])

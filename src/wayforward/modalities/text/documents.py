@@ -1,0 +1,110 @@
+"""A text as units: its different words, each wherever it stands; and the schema of rows that say which are there.
+
+A row holds the key of the text (a carried feature) and one binary feature a word: 1 it is in the text, 0 it was taken
+out. Texts of about the same number of words share a schema, and what is left over is 0 from the beginning, so that a
+text's answer never hangs on the texts beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from wayforward.errors import DataError
+from wayforward.lazy import cached_property
+from wayforward.schema import Feature, Schema
+from wayforward.schema.carried import keys_of, values_of
+
+_WORD = re.compile(r"\w+(?:['\u2019]\w+)*")
+_LEAST = 16  # words of the smallest schema
+MOST_WORDS = 16_384  # different words of a text: rows and their schema grow with them
+TEXT = "text"
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text and its units. parts: every word in order; unit: each spelling of a word -> the unit that it belongs to;
+    words: each unit as it first stands."""
+
+    text: str
+    parts: tuple[str, ...]
+    unit: Mapping[str, int]
+    words: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """Columns for words that a row of this text has: a power of two, so that few schemas serve all texts."""
+        return max(_LEAST, 1 << max(len(self.words) - 1, 0).bit_length())
+
+    @cached_property
+    def spans(self) -> list[tuple[int, int, int]]:
+        """Start, end and unit of every word."""
+        places = zip(_WORD.finditer(self.text), self.parts, strict=True)
+        return [(*match.span(), self.unit[word]) for match, word in places]
+
+    def without(self, removed: Collection[int]) -> str:
+        """Return the text without these units, and without the white space that one would see twice."""
+        if not removed:
+            return self.text
+        pieces, at = [], 0
+        for start, end, unit in self.spans:
+            if unit in removed:
+                pieces.append(self.text[at:start])
+                at = end + (end < len(self.text) and self.text[end] == " ")
+        return "".join([*pieces, self.text[at:]])
+
+    def named(self, words: Collection[str]) -> list[int]:
+        """Return the units that these words are, whatever their capitals."""
+        wanted = {word.casefold() for word in words}
+        return sorted({unit for word, unit in self.unit.items() if word.casefold() in wanted})
+
+
+@lru_cache(maxsize=8192)
+def document(text: str) -> Document:
+    """Return a text as units. Raises: DataError for more different words than a row can hold."""
+    parts = tuple(_WORD.findall(text))
+    first: dict[str, str] = {}
+    unit: dict[str, int] = {}
+    for word in dict.fromkeys(parts):
+        same = first.setdefault(word.casefold(), word)
+        unit[word] = unit[same] if same != word else len(first) - 1
+    if len(first) > MOST_WORDS:
+        raise DataError(
+            f"A text has {len(first):,} different words; up to {MOST_WORDS:,} are supported. Give it in parts."
+        )
+    return Document(text, parts, unit, tuple(first.values()))
+
+
+@lru_cache(maxsize=16)
+def document_schema(size: int) -> Schema:
+    """Return the schema of texts with up to `size` different words: the text itself, and whether each word is there."""
+    there = [
+        Feature(name=f"word {i + 1}", kind="binary", levels=("removed", "there"), direction="decrease")
+        for i in range(size)
+    ]
+    return Schema((Feature(name=TEXT, kind="carried", example="An example."), *there))
+
+
+def rows_of(texts: Sequence[str], schema: Schema) -> np.ndarray:
+    """Return texts as rows (n, d) of a schema that is large enough."""
+    x = np.zeros((len(texts), schema.d))
+    x[:, 0] = keys_of(texts, schema.features[0], TEXT)
+    for i, text in enumerate(texts):
+        x[i, 1 : len(document(text).words) + 1] = 1.0
+    return x
+
+
+def texts_of(rows: np.ndarray, schema: Schema) -> list[str]:
+    """Return the exact text that each row (m, d) stands for."""
+    values, which = values_of(rows[:, 0], schema.features[0])
+    whole = [document(text or "") for text in values]
+    out = []
+    for i, row in zip(which.tolist(), rows, strict=True):
+        one = whole[i]
+        gone = np.flatnonzero(row[1 : len(one.words) + 1] == 0)
+        out.append(one.without(set(gone.tolist())))
+    return out

@@ -1,0 +1,206 @@
+"""Pipelines that add up weights of single words, read: what each word adds, and what it adds to the length of the text.
+
+Counts or tf-idf of single words, with or without a norm, before a linear classifier or multinomial naive Bayes. A text
+whose words do not stand for themselves there (two of them share a term, or a term reaches over two) is asked about as
+it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wayforward.modalities.text.documents import document
+from wayforward.model.adapters.sklearn_estimator import linear_parts
+from wayforward.model.base import Access, Scorer
+from wayforward.model.encoder import NotRead
+from wayforward.model.fast import Fast, apply_link
+from wayforward.model.forms import Link
+from wayforward.schema import Schema
+from wayforward.schema.carried import values_of
+from wayforward.shapes import Floats, Ints, Mask, Outputs, Who
+
+_REMEMBERED = 8192  # texts whose weights are kept
+_DEFAULT_PATTERN = r"(?u)\b\w\w+\b"
+_EMPTY = 1e-12  # a share of the squares this small is what subtraction leaves of none
+
+
+class _Weights(NamedTuple):
+    """Of one text: adds (u, q) to the margin and size (u,) to the norm, of each of its u units."""
+
+    adds: Floats
+    size: Floats
+
+
+def read_weights(model: Any, schema: Schema, native: Callable[[Floats], tuple[Outputs, Ints]]) -> WordWeights:
+    """Read a fitted pipeline. Raises: NotRead."""
+    steps = [step for _, step in getattr(model, "steps", ())]
+    if len(steps) < 2 or not hasattr(steps[0], "vocabulary_"):
+        raise NotRead("it is no pipeline of a vectoriser with a vocabulary and a classifier")
+    vectoriser, *between, head = steps
+    if vectoriser.ngram_range != (1, 1) or vectoriser.analyzer != "word":
+        raise NotRead("its terms are not single words")
+    scale = [vectoriser] if hasattr(vectoriser, "sublinear_tf") else []
+    scale += between
+    if len(scale) > 1 or any(
+        type(step).__name__ not in ("TfidfVectorizer", "TfidfTransformer") for step in scale
+    ):
+        raise NotRead("a step stands between the words and the classifier")
+    if type(head).__name__ == "MultinomialNB" and type(head).__module__.startswith("sklearn."):
+        linear: tuple[Floats, Floats, Link] | None = (
+            head.feature_log_prob_,
+            head.class_log_prior_,
+            "softmax",
+        )
+    else:
+        linear = linear_parts(head)
+    if linear is None:
+        raise NotRead(f"{type(head).__name__} is not linear")
+    return WordWeights(vectoriser, scale[0] if scale else None, linear, schema, native)
+
+
+class WordWeights(Fast):
+    """The margin of a text as a sum over its words, divided by a norm where there is one."""
+
+    kind = "weights of words"
+    access = Access.PROBABILITY
+
+    def __init__(
+        self, vectoriser: Any, scale: Any, linear: tuple[Floats, Floats, Link], schema: Schema,
+        native: Callable[[Floats], tuple[Outputs, Ints]],
+    ) -> None:  # fmt: skip
+        self.schema, self.native = schema, native
+        self.coef, self.intercept, self.link = linear
+        self.analyse, self.vocabulary = vectoriser.build_analyzer(), vectoriser.vocabulary_
+        # terms that are runs of letters, as units are: each unit can be looked at alone
+        self.whole_words = vectoriser.token_pattern == _DEFAULT_PATTERN and all(
+            part is None for part in (vectoriser.tokenizer, vectoriser.preprocessor, vectoriser.strip_accents)
+        )
+        self.binary = bool(vectoriser.binary)
+        self.sublinear = bool(getattr(scale, "sublinear_tf", False))
+        self.norm = getattr(scale, "norm", None)
+        weighted = scale is not None and scale.use_idf
+        self.idf = np.asarray(scale.idf_) if weighted else np.ones(len(self.vocabulary))
+        self._terms: dict[str, tuple[int, ...]] = {}
+        self._known: OrderedDict[str, _Weights | None] = OrderedDict()
+
+    # -- of texts ------------------------------------------------------------------------------------------
+
+    def weights(self, text: str) -> _Weights | None:
+        """What each unit of a text adds; None where units do not stand for themselves."""
+        if text not in self._known:
+            self._known[text] = self._worked_out(text)
+            if len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        return self._known[text]
+
+    def _worked_out(self, text: str) -> _Weights | None:
+        one = document(text)
+        terms: dict[int, int] = {}
+        unit_of: dict[int, int] = {}
+        for word, times in Counter(one.parts).items():
+            place = one.unit[word]
+            for at in self._terms_of(word):
+                terms[at] = terms.get(at, 0) + times
+                if unit_of.setdefault(at, place) != place:
+                    return None
+        if not self.whole_words:
+            places = map(self.vocabulary.get, self.analyse(text))
+            if Counter(at for at in places if at is not None) != terms:
+                return None
+        term, unit = np.array(list(terms), dtype=np.int64), np.array(list(unit_of.values()), dtype=np.int64)
+        count = np.array(list(terms.values()), dtype=np.float64)
+        if self.binary:
+            count = np.ones_like(count)
+        value = (1 + np.log(count) if self.sublinear else count) * self.idf[term]
+        adds, size = np.zeros((len(one.words), len(self.coef))), np.zeros(len(one.words))
+        np.add.at(adds, unit, value[:, None] * self.coef[:, term].T)
+        if self.norm:
+            np.add.at(size, unit, value**2 if self.norm == "l2" else np.abs(value))
+        return _Weights(adds, size)
+
+    def _terms_of(self, word: str) -> tuple[int, ...]:
+        found = self._terms.get(word)
+        if found is None:
+            places = (self.vocabulary.get(term) for term in self.analyse(word))
+            found = self._terms[word] = tuple(at for at in places if at is not None)
+        return found
+
+    def of_texts(self, keys: Floats) -> tuple[Floats, Floats, Mask]:
+        """keys (n,) -> adds (n, u, q), size (n, u) and (n,) bool: units of the text stand for themselves."""
+        values, which = values_of(keys, self.schema.features[0])
+        u = self.schema.d - 1
+        adds, size = np.zeros((len(values), u, len(self.coef))), np.zeros((len(values), u))
+        plain = np.ones(len(values), dtype=bool)
+        for i, text in enumerate(values):
+            found = self.weights(text or "")
+            if found is None:
+                plain[i] = False
+                continue
+            adds[i, : len(found.size)], size[i, : len(found.size)] = found.adds, found.size
+        return adds[which], size[which], plain[which]
+
+    # -- of rows -------------------------------------------------------------------------------------------
+
+    def outputs(self, x: Floats) -> Floats:
+        """See `Fast`."""
+        keys, which = np.unique(x[:, 0], return_inverse=True)
+        return self.ask(self.of_texts(keys), which, x)
+
+    def ask(self, texts: tuple[Floats, Floats, Mask], who: Who, x: Floats) -> Floats:
+        """(m, c) outputs of rows x (m, d) of these texts."""
+        adds, size, plain = texts
+        total, length = np.empty((len(x), adds.shape[2])), np.zeros(len(x))
+        for q in range(adds.shape[2]):
+            total[:, q] = np.einsum("mu,mu->m", x[:, 1:], adds[who, :, q])
+        if self.norm:
+            length = np.einsum("mu,mu->m", x[:, 1:], size[who])
+        out = apply_link(self.margin(total, length, size[who].sum(1) if self.norm else length), self.link)
+        odd = np.flatnonzero(~plain[who])
+        if odd.size:
+            out[odd] = self.native(x[odd])[0]
+        return out
+
+    def margin(self, total: Floats, length: Floats, whole: Floats) -> Floats:
+        """(..., q) sums and (...) what the norm is made of, of the whole text too -> (..., q) margins."""
+        if not self.norm:
+            return np.asarray(total + self.intercept)
+        words = length > _EMPTY * whole
+        norm = np.sqrt(np.where(words, length, 1.0)) if self.norm == "l2" else np.where(words, length, 1.0)
+        return np.asarray(np.where(words[..., None], total / norm[..., None], 0.0) + self.intercept)
+
+    def specialise(self, x: Floats, free: Mask, default: Scorer) -> Scorer:
+        """See `Fast`."""
+        texts = self.of_texts(x[:, 0])
+        return _TextScorer(self, texts, default) if texts[2].all() else default
+
+
+class _TextScorer(Scorer):
+    """Rows of known texts, and all texts with one word less at once."""
+
+    def __init__(self, weights: WordWeights, texts: tuple[Floats, Floats, Mask], default: Scorer) -> None:
+        super().__init__(default.model)
+        self.weights, self.texts = weights, texts
+
+    def outputs(self, who: Who, rows: Floats) -> Floats:
+        """See `Scorer`."""
+        self.model.counter.add(len(rows))
+        return self.weights.ask(self.texts, who, rows)
+
+    def each_change(self, who: Who, rows: Floats, values: Floats) -> Floats:
+        """See `Scorer`."""
+        adds, size, _ = self.texts
+        self.model.counter.add(int((~np.isnan(values)).sum()))
+        adds, size, words = adds[who], size[who], rows[:, 1:]
+        step = np.nan_to_num(values[:, 1:] - words)  # (m, u)
+        total = np.einsum("mu,muq->mq", words, adds)[:, None] + step[:, :, None] * adds
+        length = np.einsum("mu,mu->m", words, size)[:, None] + step * size
+        whole = np.broadcast_to(size.sum(1)[:, None], length.shape)
+        margin = self.weights.margin(total, length, whole)
+        flat = apply_link(margin.reshape(-1, margin.shape[2]), self.weights.link)
+        out = np.zeros((*values.shape, flat.shape[1]))
+        out[:, 1:] = flat.reshape(*step.shape, -1)
+        return out
