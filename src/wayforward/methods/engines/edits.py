@@ -23,7 +23,7 @@ _BLOCK = 1 << 23  # numbers of child rows made at once
 _WIDTH = 32  # children of an expansion that may be expanded themselves, at most
 
 
-class Moves(Protocol):
+class Edits(Protocol):
     """The edits there are. unit (C,): the feature of each, the same for everybody."""
 
     unit: np.ndarray
@@ -45,7 +45,7 @@ class Replacements:
         return cls(value, np.arange(value.shape[1]))
 
     def values(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
-        """See `Moves`."""
+        """See `Edits`."""
         return np.where(np.isnan(action[:, self.unit]), self.value[who], np.nan)
 
 
@@ -82,7 +82,7 @@ class EditSearch:
     """
 
     people: Population
-    moves: Moves
+    edits: Edits
     order: Order = "score"
     most: int = 30
     expansions: int = 50
@@ -121,7 +121,7 @@ class EditSearch:
 
     def _without_found(self, who: np.ndarray, state: np.ndarray, found: np.ndarray) -> np.ndarray:
         """(m, C) values of the edits that may be added: none that makes the state hold what was found."""
-        value, unit = self.moves.values(who, state), self.moves.unit
+        value, unit = self.edits.values(who, state), self.edits.unit
         for held in np.moveaxis(found[who], 1, 0):
             lacks = ~np.isnan(held) & ~(held == state)
             row = np.flatnonzero(lacks.sum(1) == 1)
@@ -134,7 +134,7 @@ class EditSearch:
         self, who: np.ndarray, state: np.ndarray, value: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """(m, C) score of each child, -inf where it is none, and bool: it seems to reach the decision."""
-        people, unit = self.people, self.moves.unit
+        people, unit = self.people, self.edits.unit
         plain = len(unit) == people.d and bool((unit == np.arange(people.d)).all())
         if plain and people.problem.plausibility is None:
             quick = people.each_change(who, state, value)
@@ -153,12 +153,12 @@ class EditSearch:
     def child(self, state: np.ndarray, move: np.ndarray, value: np.ndarray) -> np.ndarray:
         """(m, d) the states with one more edit; one that sets a feature to the person's own value is taken back."""
         child = state.copy()
-        child[np.arange(len(move)), self.moves.unit[move]] = value
+        child[np.arange(len(move)), self.edits.unit[move]] = value
         return child
 
     def _alone(self, who: np.ndarray, value: np.ndarray) -> np.ndarray:
         """(m, C) what each edit costs by itself."""
-        people, unit = self.people, self.moves.unit
+        people, unit = self.people, self.edits.unit
         out = np.zeros(value.shape)
         for begin in range(0, len(unit), people.d):  # edits of different features, as many as fit in a row
             some = np.arange(begin, min(begin + people.d, len(unit)))
@@ -192,17 +192,17 @@ class EditSearch:
     ) -> None:
         n, w = self.people.n, min(_WIDTH, worth.shape[1])
         best = np.argsort(-worth, axis=1, kind="stable")[:, :w]
-        kept_worth, kept_move, kept_value = (
+        top_worth, top_move, top_value = (
             np.full((n, w), -np.inf),
             np.zeros((n, w), int),
             np.full((n, w), np.nan),
         )
-        kept_worth[who] = np.take_along_axis(worth, best, 1)
-        kept_move[who], kept_value[who] = best, np.take_along_axis(value, best, 1)
+        top_worth[who] = np.take_along_axis(worth, best, 1)
+        top_move[who], top_value[who] = best, np.take_along_axis(value, best, 1)
         frontier.states.append(state.copy())
-        frontier.worth.append(kept_worth)
-        frontier.move.append(kept_move)
-        frontier.value.append(kept_value)
+        frontier.worth.append(top_worth)
+        frontier.move.append(top_move)
+        frontier.value.append(top_value)
 
     def _next(
         self, frontier: _Frontier, live: np.ndarray, state: np.ndarray, found: np.ndarray

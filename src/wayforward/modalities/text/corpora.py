@@ -52,7 +52,7 @@ def reviews(
     texts, label = [], []
     for _ in range(n):
         lean = rng.random()  # of the writer
-        told, weight = [], 0.0
+        lines, weight = [], 0.0
         for _ in range(sentences):
             liked = [word for word in planted if (PLANTED[word] > 0) == (rng.random() < lean)]
             word = str(rng.choice(liked or planted))
@@ -64,8 +64,8 @@ def reviews(
             )  # fmt: skip
             if vocabulary:
                 text += " With " + " ".join(f"guest{i}" for i in rng.integers(0, vocabulary, 10)) + "."
-            told.append(text)
-        texts.append(" ".join(told))
+            lines.append(text)
+        texts.append(" ".join(lines))
         label.append("good" if weight > 0 else "bad")
     return texts, np.array(label)
 

@@ -44,12 +44,12 @@ class TextModel:
         return f"TextModel({type(self.model).__name__})"
 
 
-def adapt(asked: TextModel, schema: Schema, options: WrapOptions) -> Adapted:
+def adapt(given: TextModel, schema: Schema, options: WrapOptions) -> Adapted:
     """See `TextModel`. Raises: ModelError."""
-    model = asked.model
+    model = given.model
     name = f"The text model {type(model).__name__}"
     if not hasattr(model, "predict"):
-        return _of_function(model, schema, replace(options, name=name, classes=_listed(asked.classes)))
+        return _of_function(model, schema, replace(options, name=name, classes=_listed(given.classes)))
     check_fitted(model, name)
     classes = tuple(c.item() if isinstance(c, np.generic) else c for c in np.asarray(model.classes_).tolist())
     steps = getattr(model, "steps", None)
