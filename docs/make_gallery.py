@@ -324,4 +324,35 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "mace": lambda: scene("forest", also="nearest-observable"),
     "mint": lambda: scene("linear", world="causal"),
     "lire": lambda: scene("forest", also="nearest-observable"),
+    "gradient-boosted-counterfactuals": lambda: scene("forest", k=2, given=AS_PUBLISHED),
+    "geco": lambda: scene(given=AS_PUBLISHED),
+    "certifai": lambda: scene(k=3, given=AS_PUBLISHED),
+    "permute-attack": scene,
     "sedc": lambda: scene(k=2, given={"reference": "prototype"}),
+    "cbr": lambda: scene(given={"shrink": False, "differences": 1, "cases": 1}),
+}
+
+
+def main(names: list[str]) -> None:
+    """Write the pictures of some methods, or of all, without fonts and without dates."""
+    import matplotlib
+
+    matplotlib.rcParams.update({"svg.hashsalt": "wayforward", "path.simplify": False})
+    OUT.mkdir(parents=True, exist_ok=True)
+    for name in names or SCENES:
+        figure = draw(name, SCENES[name]())
+        drawn = io.StringIO()
+        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
+        text = re.sub(
+            r"(\d+\.\d)\d+",
+            r"\1",
+            re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", drawn.getvalue(), flags=re.S),
+        )
+        (OUT / f"{name}.svg").write_text(re.sub(r"\s*\n\s*", "\n", text), encoding="utf-8")
+        print(name, len(text))
+        if "--png" in sys.argv:
+            figure.savefig(OUT / f"{name}.png", dpi=100)
+
+
+if __name__ == "__main__":
+    main([name for name in sys.argv[1:] if not name.startswith("-")])
