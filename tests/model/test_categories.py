@@ -92,6 +92,32 @@ def test_they_are_asked_as_they_were_trained(trained, kind, given):
     assert got.found[:, 0].any() and (_own(model, kept)[got.found[:, 0]] > 0.5).all()
 
 
+@pytest.mark.parametrize("kind", ["lightgbm", "lightgbm alone", "pipeline"])
+def test_ordered_categories_are_found_by_their_levels(trained, kind):
+    """LightGBM takes ordered categories for numbers, and does not tell of which columns they are."""
+    table, y = trained
+    order = ["low", "middle", "high"]
+    rank = np.array(order, dtype=object)[np.arange(len(table)) % 3]
+    table = table.assign(
+        income=table["income"] // 100, rank=pd.Categorical(rank, ["high", "low", "middle"], ordered=True)
+    )
+    model = _fitted(kind, table, y)
+    schema = wf.Schema.infer(table.assign(rank=rank), rank={"kind": "ordinal", "levels": order})
+    wrapped = wf.wrap(model, schema)
+    x = schema.encode(table)
+    np.testing.assert_allclose(wrapped.native(x)[0][:, 1], _own(model, table), rtol=1e-6)
+    np.testing.assert_allclose(wrapped.outputs(x)[:, 1], _own(model, table), rtol=1e-6)
+
+
+def test_categories_that_may_be_of_either_column_want_the_table(trained):
+    table, y = trained
+    degree = pd.Categorical(np.array(["no", "yes"])[np.arange(len(table)) % 2], ordered=True)
+    table = table.assign(first=degree, second=(np.asarray(degree) == "yes").astype(int))
+    schema = wf.Schema.infer(table.assign(second=degree.astype(str)))
+    with pytest.raises(ModelError, match=r"frame=table"):
+        wf.wrap(_fitted("lightgbm", table, y), schema)
+
+
 def test_a_model_trained_again_sees_categories_too(trained):
     from wayforward.model.refitting import refit
 
@@ -107,7 +133,7 @@ def test_what_a_booster_does_not_tell_is_an_error_with_the_next_step(trained, mo
     """An XGBoost before 3.1 keeps the codes, and not what they stand for."""
     table, y = trained
     model = _fitted("xgboost", table, y)
-    monkeypatch.setitem(categories.READERS, "xgboost", lambda _: {"job": None})
+    monkeypatch.setitem(categories.READERS, "xgboost", lambda *_: {"job": None})
     with pytest.raises(ModelError, match=r"'job'.*frame=table"):
         wf.wrap(model, wf.Schema.infer(table))
     wrapped = wf.wrap(model, wf.Schema.infer(table), frame=table)

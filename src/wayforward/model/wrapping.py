@@ -358,7 +358,12 @@ def _fast_path(
         return None, [f"no fast path: {type(error).__name__}: {error}"]
     if path is None:
         return None, []
-    difference = disagreement(path, native, schema, extra, decision)
+    try:
+        difference = disagreement(path, native, schema, extra, decision)
+    except ModelError:
+        raise
+    except Exception as error:  # such as a booster that takes its categories only as pandas has them
+        return None, [f"no fast path: {type(error).__name__}: {error}"]
     return (None, [f"the fast path was dropped: {difference}"]) if difference else (path, [])
 
 

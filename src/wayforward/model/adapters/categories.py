@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from wayforward.errors import ModelError, require
@@ -17,7 +18,7 @@ def categories_of(model: Any, schema: Schema, name: str) -> dict[str, list[Any]]
     the booster does not tell, or has none of the schema's levels among them.
     """
     library = type(model).__module__.split(".")[0]
-    found = READERS[library](model) if library in READERS else {}
+    found = READERS[library](model, schema) if library in READERS else {}
     known = {column: values for column, values in found.items() if column in schema.names}
     for column, values in known.items():
         if values is None:
@@ -34,7 +35,7 @@ def categories_of(model: Any, schema: Schema, name: str) -> dict[str, list[Any]]
     return {column: list(values) for column, values in known.items() if values is not None}
 
 
-def _of_lightgbm(model: Any) -> dict[str, list[Any] | None]:
+def _of_lightgbm(model: Any, schema: Schema) -> dict[str, list[Any] | None]:
     booster = getattr(model, "booster_", model)
     stored = booster.pandas_categorical or []
     if not stored:
@@ -44,12 +45,35 @@ def _of_lightgbm(model: Any) -> dict[str, list[Any] | None]:
     )
     places = [] if at is None else [int(place) for place in at[1].split(",")]
     names = list(booster.feature_name())
-    if len(places) != len(stored):  # columns that were made categorical by their number, too
+    # ordered categories count as numbers there, so that only their levels tell which column they are of
+    ways = list(islice(_aligned(stored, names, set(places), schema), 2))
+    if not ways:  # columns that were made categorical by their number, too
         return {}
-    return {names[place]: values for place, values in zip(places, stored, strict=True)}
+    if len(ways) == 2:
+        return dict.fromkeys(column for way in ways for column in way)
+    return dict(ways[0])
 
 
-def _of_xgboost(model: Any) -> dict[str, list[Any] | None]:
+def _aligned(
+    stored: list[list[Any]], names: list[str], sure: set[int], schema: Schema, at: int = 0
+) -> Iterator[dict[str, list[Any]]]:
+    """Yield each way to give the categories, which are in the order of the columns, to columns from `at` on: to all
+    that are surely categorical, and to others that have such levels."""
+    if not stored:
+        if not any(place >= at for place in sure):
+            yield {}
+        return
+    for place in range(at, len(names)):
+        name = names[place]
+        levels = set(schema[name].levels) if name in schema.names else set()
+        if place in sure or levels & set(stored[0]):
+            for rest in _aligned(stored[1:], names, sure, schema, place + 1):
+                yield {name: stored[0], **rest}
+        if place in sure:
+            return
+
+
+def _of_xgboost(model: Any, schema: Schema) -> dict[str, list[Any] | None]:
     booster = model.get_booster() if hasattr(model, "get_booster") else model
     kinds, names = booster.feature_types or [], booster.feature_names or []
     columns = [name for name, kind in zip(names, kinds, strict=False) if kind == "c"]
@@ -62,7 +86,7 @@ def _of_xgboost(model: Any) -> dict[str, list[Any] | None]:
     return {name: None if stored.get(name) is None else stored[name].to_pylist() for name in columns}
 
 
-READERS: dict[str, Callable[[Any], dict[str, list[Any] | None]]] = {
+READERS: dict[str, Callable[[Any, Schema], dict[str, list[Any] | None]]] = {
     "lightgbm": _of_lightgbm,
     "xgboost": _of_xgboost,
 }
