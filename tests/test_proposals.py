@@ -47,9 +47,17 @@ def test_names_propose_who_can_change_what(table):
         "monthly_income": ("actionable", "increase", False),
         "times_late_90": ("immutable", "any", False),
         "package": ("actionable", "any", False),
-        "savings": ("actionable", "any", False),
+        "savings": ("actionable", "increase", False),
     }
-    assert list(schema.guesses) == ["customerId", "Age", "sex", "monthly_income", "times_late_90", "package"]
+    assert list(schema.guesses) == [
+        "customerId",
+        "Age",
+        "sex",
+        "monthly_income",
+        "times_late_90",
+        "package",
+        "savings",
+    ]
     assert "guessed: Age: nobody changes it" in repr(schema)
     assert pickle.loads(pickle.dumps(schema)).guesses == schema.guesses
 
@@ -70,11 +78,25 @@ def test_numbers_that_name_something_are_nobodys_to_change(table):
         assert schema[name].actionability == "actionable"
 
 
+def test_money_of_ones_own_is_not_lowered_where_the_name_is_plain(table):
+    """A balance of a card or of a loan is a debt, a rate of saving is a habit, and a word decides only as a whole."""
+    rng = np.random.default_rng(2)
+    own = ("savings", "bank_balance", "totalAssets", "balance")
+    other = ("card_balance", "current_balance", "outstanding_balance", "savings_goal", "balancesheet")
+    more = pd.DataFrame({name: rng.integers(0, 9000, len(table)) for name in (*own, *other)})
+    schema = wf.Schema.infer(more)
+    assert {name: schema[name].direction for name in more} == dict.fromkeys(own, "increase") | dict.fromkeys(
+        other, "any"
+    )
+    assert set(schema.guesses) == set(own)
+    assert schema.guesses["savings"] == "is one's own money, so it is not lowered"
+
+
 def test_what_is_said_is_no_guess_any_more(table):
     schema = wf.Schema.infer(table, label="granted", Age={"actionability": "actionable"})
     assert schema["Age"].actionability == "actionable" and "Age" not in schema.guesses
     schema = schema.revise(sex={"sensitive": False}).drop("customerId").with_rules("at most 2 changes")
-    assert list(schema.guesses) == ["monthly_income", "times_late_90", "package"]
+    assert list(schema.guesses) == ["monthly_income", "times_late_90", "package", "savings"]
     assert wf.Schema.from_yaml(schema.to_yaml()) == schema
     plain = wf.Schema.infer(table, label="granted", propose=False)
     assert plain.actionable.all() and not plain.guesses and not plain.direction.any()
@@ -141,7 +163,7 @@ def test_few_uneven_whole_numbers_are_asked_about(table):
     schema = wf.Schema.infer(table.drop(columns="granted").assign(term=even))
     assert "holds only 3, 7, 12; if these are codes" in schema.guesses["package"]
     assert schema["package"].kind == "integer" and "term" not in schema.guesses
-    assert "codes" not in schema.guesses["times_late_90"] and "savings" not in schema.guesses
+    assert "codes" not in schema.guesses["times_late_90"] and "codes" not in schema.guesses["savings"]
 
 
 def test_many_sentences_are_texts_even_where_several_people_have_the_same():

@@ -43,6 +43,7 @@ _TEXTS = ("kind", "steps")  # of options (n, k); '' where there is none
 _OWN_TEXTS = ("reasons", "ended_by")  # of people (n,); '' where there is none
 PROVED_GAP = 1e-6  # an option that costs no more than this share above a bound is the cheapest: rounding
 KINDS = ("cheapest", "fewest", "lasting")  # of options; see `Recourse.kind`
+SAME = "SAME"  # in tables: the plan of a kind stands already as another kind
 # what `Problem.check` says of each option
 JUDGED = ("action", "after", "cost", "plain_cost", "score", "chance", "months")
 
@@ -452,23 +453,28 @@ class Recourse:
         """One row for each person and option: names, outcome, costs, score, and the values before and after.
 
         `like`: 'pandas', 'polars', 'pyarrow', or None for the first that is installed. exact: as found, to the last
-        digit; otherwise in the numbers that people are told (`rounded`).
+        digit; otherwise in the numbers that people are told (`rounded`). Where kinds were asked for, the row of a kind
+        whose plan stands already as another kind has the outcome 'SAME', and `same_as` says which option that is.
         """
         require_switch(exact, "exact")
         if not exact and self.rounded is not self:
             return self.rounded.to_frame(like, exact=True)
         n, k = self.n, self.k
+        kind, same_as = self._slots_by_kind()
+        ends = np.array([o.name for o in self.outcome.ravel()], dtype=object)
         columns: dict[str, np.ndarray] = {
             "person": np.repeat(np.arange(n), k),
             "option": np.tile(np.arange(k), n),
-            "outcome": np.array([o.name for o in self.outcome.ravel()], dtype=object),
+            "outcome": np.where(same_as.ravel() >= 0, SAME, ends),
             "cost": self.cost.ravel(),
             "plain_cost": self.plain_cost.ravel(),
             "score": self.score.ravel(),
         }
         if self.uncertain:
             columns["chance"] = self.chance.ravel()
-        columns |= self._kind_columns()
+        columns |= self._kind_columns() | ({"kind": kind.ravel()} if (kind != "").any() else {})
+        if (same_as >= 0).any():
+            columns["same_as"] = np.where(same_as >= 0, same_as, np.nan).ravel()
         if "bound" in columns:
             columns["gap"] = self.gap.ravel()
         if not self.readable.all():
@@ -483,6 +489,28 @@ class Recourse:
             for name, values in (("before", before), ("action", action), ("after", after)):
                 columns[f"{name}.{feature.name}"] = decode_column(values[:, j], feature)
         return native_table(columns, like)
+
+    def _slots_by_kind(self) -> tuple[np.ndarray, np.ndarray]:
+        """(n, k) kinds, and (n, k) the option that a slot is the same as, -1 elsewhere.
+
+        The empty slots of who has some option go to the kinds without a slot: found as another kind, or not found.
+        """
+        kind, same_as = self.kind.copy(), np.full((self.n, self.k), -1)
+        asked, rows = self.meta.get("kinds", ()), np.arange(self.n)
+        used, owned = self.found.sum(1), np.zeros((self.n, self.k), dtype=bool)
+        has_some = used > 0
+        for name in KINDS if isinstance(asked, (list, tuple)) else ():
+            if name not in asked:
+                continue
+            mine = self.is_kind(name)
+            at, has = mine.argmax(1), mine.any(1)
+            twice = has & owned[rows, at]
+            put = has_some & (twice | ~has) & (used < self.k)
+            kind[rows[put], used[put]] = name
+            same_as[rows[put & twice], used[put & twice]] = at[put & twice]
+            used = used + put
+            owned[rows[has], at[has]] = True
+        return kind, same_as
 
     def _kind_columns(self) -> dict[str, np.ndarray]:
         """Columns of kinds, of how long options last and take, one row for each slot; none where nobody asked."""

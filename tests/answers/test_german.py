@@ -203,12 +203,10 @@ def test_time_special_values_and_what_is_carried():
     assert got.found.all()
     text = both(lambda code: letter(problem, got, 0, head=HEAD, reasons=False, language=code))
     assert "Das dauert etwa 12 Monate, bis November 2027." in text
-    assert (
-        "Das ist nach dem 31. Mai 2027, bis zu dem dieser Plan gilt. Fragen Sie uns, bevor Sie beginnen."
-        in text
-    )
+    assert "Alle diese Pläne gelten nur bis zum 31. Mai 2027 und sind bis dahin nicht fertig." in text
+    assert "Bitten Sie uns um mehr Zeit, bevor Sie beginnen." in text
     longer = replace(HEAD, until=date(2027, 12, 31))
-    assert "Ask us before you begin" not in letter(problem, got, 0, head=longer, reasons=False)
+    assert "before you begin" not in letter(problem, got, 0, head=longer, reasons=False)
     assert "- Geben Sie „einkommen“ an, falls 6.000 EUR/Monat zutrifft." in text
     with use_language("de"):
         cells = {row["feature"]: row["now"] for row in options_table(got, 0, changed_only=False)}

@@ -42,7 +42,28 @@ def test_the_letter_names_each_plan_and_its_price(problem, two):
         in text
     )
     assert "no plan that is likely to hold" not in text
-    assert "made to last" in two.explain(0)
+    means = "Made to last means: it should still be a yes when the model is trained again."
+    assert text.count(means) == 1 and text.index(means) > text.index("Plan 2")
+    told = replace(two, problem=problem).explain(0)
+    assert "made to last" in told and told.count(means) == 1 and told.count("a little off") == 1
+
+
+def test_a_table_says_which_plan_a_kind_is_the_same_as_and_which_kind_nobody_found(problem, two):
+    """Two plans of three kinds: the plan with the fewest changes is the cheapest one."""
+    three = problem.check(two.x, two.action, k=3)
+    meta = {"kinds": ["cheapest", "fewest", "lasting"]}
+    kinds = np.array([["cheapest+fewest", "lasting", ""]], dtype=object)
+    rows = replace(three, kind=kinds, meta=meta).to_frame("dict")
+    assert rows["outcome"].tolist() == ["FOUND", "FOUND", "SAME"]
+    assert rows["kind"].tolist() == ["cheapest+fewest", "lasting", "fewest"]
+    np.testing.assert_array_equal(rows["same_as"], [np.nan, np.nan, 0])
+    alone = problem.check(two.x, two.action[:, :1], k=3)
+    alone = replace(alone, kind=np.array([["cheapest+fewest", "", ""]], dtype=object), meta=meta)
+    rows = alone.to_frame("dict")
+    assert rows["outcome"].tolist() == ["FOUND", "SAME", "NOT_FOUND"]
+    assert rows["kind"].tolist() == ["cheapest+fewest", "fewest", "lasting"]
+    nobody = problem.check(two.x, np.full((1, 3, 7), np.nan), k=3)
+    assert set(replace(nobody, meta=meta).to_frame("dict")["outcome"]) == {"NOT_FOUND"}
 
 
 def test_who_has_no_lasting_plan_is_told_so(problem, two):

@@ -37,7 +37,7 @@ def test_people_of_a_table_get_checked_answers_and_the_numbers_say_so(shell: She
     got = Recourse.load("r.json")
     assert got.outcomes() == summary["outcomes"]
     assert len(shell.rows("r.csv")) == 120
-    assert "<html" in Path("r.html").read_text()
+    assert "<h1>Ways forward: people</h1>" in Path("r.html").read_text()
     assert not list(Path.cwd().glob("*.parts")) and not list(Path.cwd().glob("*half*"))
 
 

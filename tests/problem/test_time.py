@@ -152,7 +152,7 @@ def test_a_letter_points_from_a_late_plan_to_one_in_time():
     head = Letterhead(day=date(2026, 11, 23), until=date(2027, 9, 30))
     text = letter(problem(), got, 0, head=head)
     assert text.count("Plan 2 is done in time.") == 1 == text.count("Ask us before you begin.")
-    assert "is done in time" not in letter(problem(), problem().check(X[:1], action), 0, head=head)
+    assert "Plan 2" not in letter(problem(), problem().check(X[:1], action), 0, head=head)
 
 
 def test_wishes_about_time_are_stored_and_joined(tmp_path):
@@ -199,3 +199,22 @@ def test_who_cannot_be_read_takes_no_time():
     with pytest.warns(wf.schema.SchemaWarning):
         got = wf.recommend(problem(), people)
     assert got.outcome[1, 0].name == "NOT_ASKED" and got.months[0, 0] > 0 and np.isnan(got.months[1, 0])
+
+
+def test_a_letter_of_late_plans_only_says_once_what_would_help():
+    """Savings alone take 15 months; with a home of one's own, 6: within 7 months there is a plan, within 3 none."""
+    it, nan = problem(), np.nan
+    action = np.array([[[4800.0, nan, nan, nan], [2100.0, nan, 1, nan]]])
+    day = date(2026, 3, 1)
+    got = it.check(X[:1], action, 2)
+    assert sorted(got.months[0].tolist()) == [6, 15]
+    text = letter(it, got, 0, head=Letterhead(day, until=date(2026, 6, 1)), reasons=False)
+    nearest = 1 + int(got.months[0].argmin())
+    assert "All of these plans run out on 1 June 2026, before they are done." in text
+    assert f"The nearest is plan {nearest}: it would have to hold until 31 August 2026." in text
+    assert text.count("Ask us") == 1 and "done in time" not in text
+    alone = it.check(X[:1], action[:, :1], 1)
+    text = letter(it, alone, 0, head=Letterhead(day, until=date(2026, 10, 1)), reasons=False)
+    assert "This plan runs out on 1 October 2026, before it is done." in text
+    plan = text[text.index("Another plan is done in time") :]
+    assert "from rent to own" in plan and "This takes about 6 months, until August 2026." in plan

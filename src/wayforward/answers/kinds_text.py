@@ -81,6 +81,9 @@ def kind_notes(one: Recourse, option: int, i: int = 0, first: str = "") -> list[
     and how it fares when the model changes."""
     price, count = price_note(one, option, i, first), _survived(one, option, i)
     out = [price] if price and one.kind[i, option] else []
+    if "lasting" in one.kind[i, option]:
+        out += [gettext("It is also the plan that is made to last.")] if one.found[i].sum() == 1 else []
+        out += [gettext("Made to last means: it should still be a yes when the model is trained again.")]
     if count:
         out += [
             ngettext(
@@ -90,8 +93,6 @@ def kind_notes(one: Recourse, option: int, i: int = 0, first: str = "") -> list[
                 yes=count[0],
             )
         ]
-    if "lasting" in one.kind[i, option] and one.found[i].sum() == 1:
-        out += [gettext("It is also the plan that is made to last.")]
     return out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -11,7 +12,14 @@ import numpy as np
 
 from wayforward.answers import words
 from wayforward.answers.bound_text import bound_text
-from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, no_lasting_text, room_text
+from wayforward.answers.kinds_text import (
+    effort_text,
+    kind_name,
+    kind_notes,
+    margin_text,
+    no_lasting_text,
+    room_text,
+)
 from wayforward.answers.preferences_text import limits, wishes
 from wayforward.answers.reason_set_text import reason_set_lines
 from wayforward.answers.refusal import Reason
@@ -30,12 +38,13 @@ from wayforward.answers.text import (
     steps,
     why_text,
 )
-from wayforward.answers.time_text import done_on, order_text, time_text
+from wayforward.answers.time_text import done_on, months_between, order_text, time_text
 from wayforward.errors import require_kind
 from wayforward.language import day_text, gettext, ngettext, use_language, visible
 from wayforward.problem import Problem
 from wayforward.problem.rounding import rounded
 from wayforward.recourse import Outcome, Recourse
+from wayforward.schema import SchemaWarning
 
 if TYPE_CHECKING:
     from wayforward.methods.reason_sets import ReasonSets
@@ -67,15 +76,13 @@ class Letterhead:
         """True of a plan that is not done while it holds."""
         return self.until is not None and done_on(self.written, months) > self.until
 
-    def too_late(self, months: float, in_time: int | None = None) -> str:
-        """Return what to say of a plan that is not done while it holds; '' of any other. in_time: the number of a plan
-        that is."""
+    def too_late(self, months: float, in_time: int) -> str:
+        """Return what to say of a plan that is not done while it holds, beside one that is, of this number; '' of any
+        other."""
         if self.until is None or not self.is_late(months):
             return ""
         day = day_text(self.until)
         text = gettext("That is later than {day}, when this plan runs out. Ask us before you begin.", day=day)
-        if in_time is None:
-            return text
         return text + " " + gettext("Plan {n} is done in time.", n=in_time)
 
     def holds(self, several: bool) -> str:
@@ -166,6 +173,7 @@ def _lines(
     for place, option in enumerate(found.tolist()):
         lines += [_plan_name(one, place, option)] if len(found) > 1 else []
         lines += [*_plan_lines(one, takes, head, option, int(found[0])), ""]
+    lines += _late_lines(problem, one, takes, head, found)
     know = (f"- {text}" for text in _good_to_know(one, found, head) if text)
     return [*lines, gettext("Good to know"), "", *know]
 
@@ -207,10 +215,56 @@ def _plan_lines(one: Recourse, takes: dict[str, Any], head: Letterhead, option: 
         harder = beside(one, first, option, gettext("plan 1"))
     texts = (
         region_text(one, option), order_text(one, option), time_text(one, option, start=head.written),
-        head.too_late(one.months[0, option], timely[0] if timely else None), _then(takes, one.score[0, option]), harder,
+        head.too_late(one.months[0, option], timely[0]) if timely else "", _then(takes, one.score[0, option]), harder,
         bound_text(one, option), margin_text(one, option), *kind_notes(one, option),
     )  # fmt: skip
     return [*lines, *filter(None, texts)]
+
+
+def _late_lines(
+    problem: Problem, one: Recourse, takes: dict[str, Any], head: Letterhead, found: np.ndarray
+) -> list[str]:
+    """Where no plan is done while it holds: by when the nearest would be, and a dearer plan that is done in time."""
+    months = one.months[0, found]
+    if head.until is None or not all(map(head.is_late, months)):
+        return []
+    nearest = int(np.argmin(months))
+    first, last = day_text(done_on(head.written, months[nearest])), day_text(head.until)
+    if len(found) == 1:
+        text = gettext(
+            "This plan runs out on {last}, before it is done. It would have to hold until {first}. Ask us for more "
+            "time before you begin.", last=last, first=first,
+        )  # fmt: skip
+    else:
+        text = gettext(
+            "All of these plans run out on {last}, before they are done. The nearest is plan {n}: it would have to "
+            "hold until {first}. Ask us for more time before you begin.", last=last, first=first, n=nearest + 1,
+        )  # fmt: skip
+    sooner = _in_time(problem, one, months_between(head.written, head.until))
+    if sooner is None:
+        return [text, ""]
+    first_plan = gettext("plan 1") if len(found) > 1 else gettext("the plan above")
+    more = effort_text(float(sooner.cost[0, 0] / one.cost[0, found[0]]) - 1, first_plan)
+    price = gettext("This asks for {price}.", price=more) if more else ""
+    lines = [*(f"- {step}" for step in steps(sooner, 0)), *consequences(sooner, 0)]
+    after = (time_text(sooner, 0, start=head.written), _then(takes, sooner.score[0, 0]), price)
+    return [text, "", gettext("Another plan is done in time"), *lines, *filter(None, after), ""]
+
+
+def _in_time(problem: Problem, one: Recourse, months: float) -> Recourse | None:
+    """An option that takes so many months at most, whatever it costs; None where none is found."""
+    from wayforward.methods import recommend
+    from wayforward.preferences import Preferences
+
+    if months <= 0:
+        return None
+    wishes = Preferences.none(one.schema, 1) if one.preferences is None else one.preferences
+    wishes = wishes.within(np.minimum(months, wishes.time))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SchemaWarning)  # said when the options were looked for
+        got = recommend(problem, one.x, preferences=wishes, seed=int(one.meta.get("seed", 0)))
+    got = rounded(problem, got)
+    return got if got.found[0, 0] else None
 
 
 def _good_to_know(one: Recourse, found: np.ndarray, head: Letterhead) -> list[str]:

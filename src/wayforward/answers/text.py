@@ -10,7 +10,7 @@ import numpy as np
 
 from wayforward.answers import words
 from wayforward.answers.bound_text import bound_text
-from wayforward.answers.kinds_text import kind_name, kind_notes, no_lasting_text
+from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, no_lasting_text
 from wayforward.answers.refusal import Reason
 from wayforward.answers.refusal import reasons as principal_reasons
 from wayforward.answers.region_text import region_text
@@ -331,5 +331,7 @@ def _option_text(one: Recourse, option: int) -> str:
         texts.append(words.sentence(cost_text(one, 0, option)))
     elif option and not one.kind[0, option]:
         texts.append(beside(one, 0, option, gettext("option 1")))
+    if "lasting" in one.kind[0, option]:
+        texts.append(margin_text(one, option))
     notes = kind_notes(one, option, first=gettext("option 1"))
     return " ".join(filter(None, [*texts, time_text(one, option), bound_text(one, option), *notes]))

@@ -44,6 +44,11 @@ def done_on(start: date, months: float) -> date:
     return date.fromordinal(start.toordinal() + (ceil(months * _DAYS - 1e-6) if np.isfinite(months) else 0))
 
 
+def months_between(start: date, end: date) -> float:
+    """How many months a plan that begins on a day may take to be done on another."""
+    return (end - start).days / _DAYS
+
+
 def month_after(start: date, months: float) -> str:
     """The month in which so many months after a day fall: "March 2027"."""
     return month_text(done_on(start, months))

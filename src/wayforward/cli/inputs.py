@@ -113,9 +113,8 @@ class Inputs:
         if self.preferences is not None:
             wishes = read_wishes(self.preferences, problem.schema, x, self)
             files["preferences"] = _sha256(self.preferences)
-        return Ready(
-            problem, x, wishes, prepared.title, prepared.seconds_train, from_training, files, reasons, origin
-        )
+        title = prepared.title if self.people is None else self.people.stem
+        return Ready(problem, x, wishes, title, prepared.seconds_train, from_training, files, reasons, origin)
 
     def prepare(self, schema: Schema | None = None) -> Prepared:
         """Build the problem and its tables; a schema given (that of saved answers) is used as it is."""

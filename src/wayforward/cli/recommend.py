@@ -262,6 +262,8 @@ def write_csv(got: Recourse, path: Path) -> None:
     columns = {name: values.tolist() for name, values in got.to_frame("dict").items()}
     if "months" in columns:  # as letters tell them, not as floats add up
         columns["months"] = [round(v, 2) for v in columns["months"]]
+    if "same_as" in columns:
+        columns["same_as"] = [int(v) if np.isfinite(v) else v for v in columns["same_as"]]
     for name in (feature.name for feature in got.schema.features if feature.kind == "integer"):
         for part in ("before", "action", "after"):  # empty slots make fractions of a column: 51.0 beside 51
             values = columns[f"{part}.{name}"]

@@ -45,6 +45,16 @@ _PAST = frozenset(
     )
 )  # fmt: skip
 _UP = frozenset(("income", "salary", "salaries", "wage", "wages", "earnings", "education", "schooling"))
+_OWN = frozenset(
+    ("savings", "saving", "assets", "asset", "wealth", "balance", "balances")
+)  # money of one's own
+_OWN_WORDS = _OWN | frozenset(  # with which such a name is plainly that: a balance of a card or a loan is none
+    (
+        "account", "accounts", "bank", "checking", "deposit", "deposits", "cash", "liquid", "own", "my", "personal",
+        "household", "total", "amount", "average", "avg", "mean", "monthly", "value", "in", "of", "eur", "usd", "gbp",
+        "chf", "euro", "euros",
+    )
+)  # fmt: skip
 _MOST_CLASSES = 10
 _BELOW = (-1.0, -2.0, -3.0, -4.0, -5.0, -6.0, -7.0, -8.0, -9.0, -99.0, -999.0, -9999.0)
 _ABOVE = (96.0, 97.0, 98.0, 99.0, 996.0, 997.0, 998.0, 999.0, 9998.0, 9999.0, 99999.0, 999999.0)
@@ -156,6 +166,8 @@ def _by_name(feature: Feature, different: int, rows: int) -> tuple[Feature, str]
         return replace(feature, actionability="immutable"), "is about the past, so nobody changes it"
     if words & _UP and feature.ordered and feature.kind != "binary":
         return replace(feature, direction="increase"), "goes up only"
+    if words & _OWN and words <= _OWN_WORDS and feature.ordered and feature.kind != "binary":
+        return replace(feature, direction="increase"), "is one's own money, so it is not lowered"
     return feature, ""
 
 
