@@ -9,7 +9,7 @@ import numpy as np
 
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.finish import finished
-from wayforward.methods.engines.population import Candidates, Evolution, Values, by_chance, crossed
+from wayforward.methods.engines.population import Evolution, Individuals, Values, by_chance, crossed
 from wayforward.methods.settings import check_least, check_switches, require_setting
 from wayforward.model import Access
 from wayforward.shapes import Actions, Floats, Ints
@@ -79,14 +79,14 @@ class Certifai(Method):
         who, action = search.options()
         return finished(people, who, action, k, cap=cap, go_on=self.complete, shrink=self.shrink)
 
-    def _best(self, some: Candidates) -> Candidates:
+    def _best(self, some: Individuals) -> Individuals:
         return some.best(np.where(some.reached, some.cost, np.inf), self.population)
 
-    def _first(self, search: Evolution, values: Values) -> Candidates:
+    def _first(self, search: Evolution, values: Values) -> Individuals:
         """Return accepted rows (n, population) among evenly drawn ones."""
         people = search.people
         at, shape = np.arange(people.n), (self.population, people.d)
-        herd: Candidates | None = None
+        herd: Individuals | None = None
         for turn in range(self.draws):
             change = np.ones((len(at), *shape), dtype=bool)
             found = search.evaluate(at, search.drawn(at, values, change, turn))
@@ -102,7 +102,7 @@ class Certifai(Method):
         assert herd is not None
         return herd
 
-    def _children(self, search: Evolution, at: Ints, herd: Candidates, values: Values, tag: int) -> Floats:
+    def _children(self, search: Evolution, at: Ints, herd: Individuals, values: Values, tag: int) -> Floats:
         size = self.population
         chance = np.where(herd.reached, 1 / np.maximum(herd.cost, 1e-9), 0.0)
         one, other = (

@@ -9,7 +9,7 @@ import numpy as np
 
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.finish import finished
-from wayforward.methods.engines.population import Candidates, Evolution, Values, features_changed, united
+from wayforward.methods.engines.population import Evolution, Individuals, Values, features_changed, united
 from wayforward.methods.settings import check_least, check_switches
 from wayforward.model import Access
 from wayforward.shapes import Actions, Floats, Ints, Mask
@@ -93,10 +93,10 @@ class GeCo(Method):
         who, action = search.options()
         return finished(people, who, action, k, cap=cap, go_on=self.complete, shrink=self.shrink)
 
-    def _worth(self, search: Evolution, at: Ints, pool: Candidates) -> Floats:
+    def _worth(self, search: Evolution, at: Ints, pool: Individuals) -> Floats:
         return np.asarray(pool.cost + search.gap(at, pool) + np.where(pool.reached, 0.0, _WORSE))
 
-    def _best(self, search: Evolution, at: Ints, pool: Candidates) -> Candidates:
+    def _best(self, search: Evolution, at: Ints, pool: Individuals) -> Individuals:
         return pool.best(self._worth(search, at, pool), self.keep)
 
     def _seeds(self, search: Evolution, values: Values) -> Floats:
@@ -111,7 +111,7 @@ class GeCo(Method):
             out[:, some, j] = values.spread(everybody, j, self.seeds, share[:, j])
         return out
 
-    def _mutants(self, search: Evolution, at: Ints, pool: Candidates, values: Values, tag: int) -> Floats:
+    def _mutants(self, search: Evolution, at: Ints, pool: Individuals, values: Values, tag: int) -> Floats:
         """Return actions (q, mutants, d): of the best candidates, each with one more feature changed."""
         many = np.maximum(pool.there.sum(1), 1)
         parent = pool.at(np.arange(self.mutants) % many[:, None])

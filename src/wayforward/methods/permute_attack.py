@@ -9,7 +9,7 @@ import numpy as np
 
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.polish import revert
-from wayforward.methods.engines.population import Candidates, Evolution, Values, crossed
+from wayforward.methods.engines.population import Evolution, Individuals, Values, crossed
 from wayforward.methods.settings import check_least, require_setting
 from wayforward.model import Access
 from wayforward.ranks import rank_in_run
@@ -113,12 +113,14 @@ class PermuteAttack(Method):
             new |= search.one_gene(at, (~new).astype(float), tag + change)
         return search.drawn(at, values, new, tag + changes)
 
-    def _loss(self, search: Evolution, at: Ints, pool: Candidates, alpha: Floats) -> Floats:
+    def _loss(self, search: Evolution, at: Ints, pool: Individuals, alpha: Floats) -> Floats:
         changes = (~np.isnan(pool.action)).mean(2)
         effort = _CHANGES * changes + _COST * np.where(np.isfinite(pool.cost), pool.cost, 0.0)
         return np.asarray(search.gap(at, pool) ** 2 + alpha[:, None] * effort)
 
-    def _children(self, search: Evolution, at: Ints, parents: Candidates, values: Values, tag: int) -> Floats:
+    def _children(
+        self, search: Evolution, at: Ints, parents: Individuals, values: Values, tag: int
+    ) -> Floats:
         many = np.maximum(parents.there.sum(1), 1)[:, None]
         place = np.arange(max(self.population - self.parents, 1))
         one, other = (parents.at((place + step) % many).action for step in (0, 1))

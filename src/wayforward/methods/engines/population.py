@@ -23,7 +23,7 @@ _CHANGE = 1e6  # what a change counts where fewer are better at any cost
 _AGAIN = 1e9  # and one that changes the same features as a better one comes after all others
 
 
-class Candidates(NamedTuple):
+class Individuals(NamedTuple):
     """action (n, P, d), NaN where left alone; score, cost (n, P), -inf and inf in empty places; reached (n, P) bool;
     key (n, P): the same for the same action."""
 
@@ -33,25 +33,25 @@ class Candidates(NamedTuple):
     reached: Mask
     key: Ints
 
-    def take(self, some: Ints) -> Candidates:
+    def take(self, some: Ints) -> Individuals:
         """The candidates of some of the people."""
-        return Candidates(*(part[some] for part in self))
+        return Individuals(*(part[some] for part in self))
 
-    def at(self, place: Ints) -> Candidates:
+    def at(self, place: Ints) -> Individuals:
         """The candidates at places (n, k) of each person."""
         row = np.arange(len(place))[:, None]
-        return Candidates(*(part[row, place] for part in self))
+        return Individuals(*(part[row, place] for part in self))
 
-    def and_also(self, other: Candidates) -> Candidates:
+    def and_also(self, other: Individuals) -> Individuals:
         """Both, side by side."""
-        return Candidates(*(np.concatenate(both, axis=1) for both in zip(self, other, strict=True)))
+        return Individuals(*(np.concatenate(both, axis=1) for both in zip(self, other, strict=True)))
 
     @property
     def there(self) -> Mask:
         """(n, P) bool: what the person may do; other places are empty."""
         return np.asarray(np.isfinite(self.score))
 
-    def best(self, worth: Floats, most: int) -> Candidates:
+    def best(self, worth: Floats, most: int) -> Individuals:
         """At most so many different ones of each person, least worth (n, P) first, then empty places."""
         worth = np.where(self.there & ~repeated(self.key, worth), worth, np.inf)
         place = np.argsort(worth, axis=1, kind="stable")[:, :most]
@@ -103,9 +103,9 @@ class Evolution:
         self.missing = np.where(np.isfinite(start) & (start < 0), -start, 1.0)
         nothing = np.full((people.n, size, people.d), np.nan)
         none = np.full((people.n, size), np.inf)
-        self.archive = Candidates(nothing, -none, none.copy(), none < 0, np.zeros(none.shape, np.int64))
+        self.archive = Individuals(nothing, -none, none.copy(), none < 0, np.zeros(none.shape, np.int64))
 
-    def evaluate(self, at: Ints, action: Floats) -> Candidates:
+    def evaluate(self, at: Ints, action: Floats) -> Individuals:
         """Ask about candidates (q, P, d) of people at (q,) as far as their budgets go, and remember what reached."""
         people, (q, p, d) = self.people, action.shape
         who = np.repeat(at, p)
@@ -121,18 +121,18 @@ class Evolution:
         score[row], reached[row] = ask(people, who[row], flat[row])
         cost[row] = people.cost(who[row], flat[row])
         shape = (q, p)
-        found = Candidates(
+        found = Individuals(
             flat.reshape(q, p, d), score.reshape(shape), cost.reshape(shape), reached.reshape(shape), key
         )
         seen = self.archive.take(at).and_also(found)
         worth = seen.cost + _CHANGE * self.fewest * (~np.isnan(seen.action)).sum(2)
-        worth = worth + _AGAIN * repeated(features_changed(seen.action), worth)
-        best = seen.best(np.where(seen.reached, worth, np.inf), self.size)
+        worth = np.where(seen.reached, worth, np.inf)
+        best = seen.best(worth + _AGAIN * repeated(features_changed(seen.action), worth), self.size)
         for whole, part in zip(self.archive, best, strict=True):
             whole[at] = part
         return found
 
-    def gap(self, at: Ints, found: Candidates) -> Floats:
+    def gap(self, at: Ints, found: Individuals) -> Floats:
         """(q, P) how much of what people at (q,) lacked is still missing: 0 where the decision is turned, at most 2."""
         gap = np.clip(-found.score / self.missing[at, None], 1e-9, 2.0)
         return np.where(found.reached, 0.0, gap)
