@@ -496,11 +496,11 @@ class Recourse:
         The empty slots of who has some option go to the kinds without a slot: found as another kind, or not found.
         """
         kind, same_as = self.kind.copy(), np.full((self.n, self.k), -1)
-        asked, rows = self.meta.get("kinds", ()), np.arange(self.n)
+        wanted, rows = self.meta.get("kinds", ()), np.arange(self.n)
         used, owned = self.found.sum(1), np.zeros((self.n, self.k), dtype=bool)
         has_some = used > 0
-        for name in KINDS if isinstance(asked, (list, tuple)) else ():
-            if name not in asked:
+        for name in KINDS if isinstance(wanted, (list, tuple)) else ():
+            if name not in wanted:
                 continue
             mine = self.is_kind(name)
             at, has = mine.argmax(1), mine.any(1)
