@@ -328,7 +328,10 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "geco": lambda: scene(given=AS_PUBLISHED),
     "certifai": lambda: scene(k=3, given=AS_PUBLISHED),
     "permute-attack": scene,
-    "sedc": lambda: scene(k=2, given={"reference": "prototype"}),
+    "sedc": lambda: scene(given={"reference": "prototype"}),
+    "lime-c": lambda: scene(given={"reference": "prototype"}),
+    "shap-c": lambda: scene("forest", given={"reference": "mean"}),
+    "shap-counterfactuals": lambda: scene(k=2, given={"reference": "mean"}, also="local-search"),
     "cbr": lambda: scene(given={"shrink": False, "differences": 1, "cases": 1}),
 }
 

@@ -85,6 +85,9 @@ QUICK = {  # parameters that make the tests quick
     "rbr": {"samples": 60, "steps": 8},
     "mace": {"work": 50_000, "precision": 0.05},
     "mint": {"work": 50_000, "precision": 0.05},
+    "lime-c": {"samples": 40},
+    "shap-c": {"samples": 40},
+    "shap-counterfactuals": {"reference": "prototype"},
     "trex": {"draws": 20, "neighbours": 3, "steps": 5, "pool": 300},
 }
 OF_TREES = (  # ask for a model that shows its trees

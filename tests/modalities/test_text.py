@@ -137,6 +137,15 @@ def test_other_methods_answer_about_texts(asked, answers):
     assert both.any() and (got.recourse.cost[both, 0] >= answers.recourse.cost[:12][both, 0]).all()
 
 
+@pytest.mark.parametrize("name", ["lime-c", "shap-c"])
+def test_rankings_of_words_give_the_smallest_sets_on_a_line(asked, answers, name):
+    """Texts of 64 columns: as few words as sedc takes, whose first set is a smallest one."""
+    got = asked.recommend(TEXTS[:16], method=name, samples=200)
+    found = answers.recourse.found[:16, 0]
+    assert (got.recourse.found[:, 0] == found).all()
+    np.testing.assert_array_equal(got.recourse.cost[found, 0], answers.recourse.cost[:16][found, 0])
+
+
 def test_strikes_letters_and_pages_say_what_was_judged(answers, tmp_path):
     i = int(np.flatnonzero(answers.recourse.found[:, 0])[0])
     struck = answers.struck(i)

@@ -60,6 +60,9 @@ METHODS = Registry(
         "mace": "mace:Mace",
         "mint": "mint:Mint",
         "sedc": "sedc:Sedc",
+        "lime-c": "lime_c:LimeC",
+        "shap-c": "shap_c:ShapC",
+        "shap-counterfactuals": "shap_counterfactuals:ShapCounterfactuals",
     },
 )
 

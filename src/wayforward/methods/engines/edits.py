@@ -24,9 +24,10 @@ _WIDTH = 32  # children of an expansion that may be expanded themselves, at most
 
 
 class Edits(Protocol):
-    """The edits there are. unit (C,): the feature of each, the same for everybody."""
+    """The edits there are. unit (C,): the feature of each, the same for everybody. again: one feature several times."""
 
     unit: np.ndarray
+    again: bool
 
     def values(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
         """(m, C) what each edit sets beside actions (m, d); NaN where it cannot be added."""
@@ -38,6 +39,7 @@ class Replacements:
 
     value: np.ndarray
     unit: np.ndarray
+    again: bool = False
 
     @classmethod
     def of(cls, value: np.ndarray) -> Replacements:
@@ -102,12 +104,17 @@ class EditSearch:
         most = np.minimum(self.most, people.max_changes)
         for turn in range(self.expansions):
             value = self._without_found(live, state[live], found)
+            several = (~np.isnan(state[live])).sum(1)
+            value[(several >= most[live])[:, None] & np.isnan(state[live][:, self.edits.unit])] = np.nan
             score, turned = self._children(live, state[live], value)
             self._record(live, state, value, score, turned, found, count)
             worth = np.where(turned, -np.inf, score)
-            worth[(~np.isnan(state[live])).sum(1) + 1 >= most[live]] = -np.inf
+            if not self.edits.again:
+                worth[several + 1 >= most[live]] = -np.inf
             if self.order == "gain per cost":
-                spent = people.cost(live, state[live])[:, None] + self._alone(live, value)
+                spent = people.cost(live, state[live])[:, None] + self._alone(
+                    live, value
+                )  # of a sum over features
                 worth = (worth - start[live, None]) / np.maximum(spent, 1e-9)
             self._extend(frontier, live, state, worth, value)
             live = live[(count[live] < want) & (people.rows[live] < cap[live])]
