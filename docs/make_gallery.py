@@ -311,6 +311,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "trex": lambda: scene("forest", also="local-search"),
     "ocean": lambda: scene("forest", k=2),
     "relu-milp": lambda: scene("rectified"),
+    "polaris": lambda: scene("rectified", given={"stable": 0.05}, also="relu-milp"),
     "feature-tweaking": lambda: scene("forest"),
     "focus": lambda: scene("forest", also="local-search"),
     "oae": lambda: scene("forest"),

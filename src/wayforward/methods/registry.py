@@ -58,6 +58,7 @@ METHODS = Registry(
         "fare": "fare:Fare",
         "efare": "efare:Efare",
         "mace": "mace:Mace",
+        "polaris": "polaris:Polaris",
         "mint": "mint:Mint",
         "sedc": "sedc:Sedc",
         "lime-c": "lime_c:LimeC",
