@@ -1060,6 +1060,9 @@ def loan(**more) -> Dialogue:
         ("36 months", 36, np.inf),
         ("yes but not more than 5 years", -np.inf, 60),
         ("not below 104.4 weeks", 25, np.inf),
+        ("yes but not beyond 5 years", -np.inf, 60),
+        ("my loan duration can only go down to about 24", 24, np.inf),
+        ("no lower than two years", 24, np.inf),
     ],
 )
 def test_time_units_and_one_way_as_people_type_them(reply, low, high):

@@ -276,12 +276,16 @@ _STAYS = re.compile(
     r"|stays?(?: as (?:it is|they are))?|(?:is |are )?fixed|no|impossible)"
 )
 _LIMIT = re.compile(
-    r"^(?P<what>.*?)[:,]?\s*(?:is |can be |only )?"
+    r"^(?P<what>.*?)[:,]?\s*(?:is |can (?:only )?(?:be|go|rise|fall) |only )?"
     r"(?P<side>at most (?:up |down )?to|at most|no more than|not more than|not above|only up to|up to|until|maximum|max"
-    r"|at least|no less than|not less than|not below|minimum|min|only down to|down to|to)"
+    r"|not (?:beyond|over)|(?:no|not) higher than|nothing above|at least|no less than|not less than|not below|minimum|min"
+    r"|not under|(?:no|not) lower than|nothing below|only down to|down to|to)"
     r"\s+(?P<value>.+)$"
 )
-_LOW = ("at least", "no less than", "not less than", "not below", "minimum", "min", "only down to", "down to")
+_LOW = (
+    "at least", "no less than", "not less than", "not below", "minimum", "min", "only down to", "down to", "not under",
+    "no lower than", "not lower than", "nothing below",
+)  # fmt: skip
 _AMOUNT = re.compile(r"[+\u2212-]?\s*(?:\d[\d,.' \u202f]*|\.\d+)\s*[km]?\s*(?:%|per ?cent)?\s*[a-z/ ]*")
 _CHANGES = re.compile(
     r"(?:i want )?(?:at most|no more than|up to|only) (\d+|one|two|three|four) (?:changes?|things?)(?: at most)?"
