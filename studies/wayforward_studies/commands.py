@@ -81,25 +81,40 @@ def show(page: Page, work: type[Replication]) -> None:
 
 def render(paper: str, out: Path | None) -> list[tuple[Page, type[Replication]]]:
     """Write every page of a folder again from its JSON, nothing measured. Raises: DataError where there is none."""
-    known = parts(paper) if paper in STUDIES else []
     folder = out or Path("docs/replication") / paper
-    files = sorted(folder.glob("*.json"))
-    if not known or not files:
+    files = _files(paper, folder)
+    if not files:
         raise DataError(
             f"There is no page of '{paper}' in {folder}. Name its folder with --out, or measure first."
         )
-    pages = []
-    for file in files:
-        paper_page = len(known) == 1 or file.name.startswith(("table", "figure"))
-        work = known[0 if paper_page else 1][1]
-        pages.append((work.render(file), work))
-    return pages
+    return [(work.render(file), work) for file, work in files]
+
+
+def _files(paper: str, folder: Path) -> list[tuple[Path, type[Replication]]]:
+    """The JSON of every page of a paper in a folder, and what lays it out."""
+    known = parts(paper) if paper in STUDIES else []
+    files = sorted(folder.glob("*.json")) if known else []
+    own = ("table", "figure")  # of the paper; the others go beyond it
+    return [(file, known[-1 if len(known) > 1 and not file.name.startswith(own) else 0][1]) for file in files]
+
+
+def overview(out: Path) -> Page:
+    """Count what all pages in a folder of papers say, and write one page of it. Raises: DataError, FileFormatError."""
+    from wayforward_studies.overview import made
+
+    pages = [work.laid_out(Page.read(file)) for paper in STUDIES for file, work in _files(paper, out / paper)]
+    page = made(pages, str(out))
+    page.write(out)
+    return page
 
 
 @app.command()
 def command(
     paper: Annotated[
-        str, typer.Argument(help="The paper: icarma, hare, pear, balanced or study.")
+        str,
+        typer.Argument(
+            help="The paper: icarma, hare, pear, balanced or study; overview: counts of all pages."
+        ),
     ] = "icarma",
     tables: Annotated[
         list[int] | None,
@@ -170,6 +185,11 @@ def command(
     json: Json = None,
 ) -> None:
     """Measure a paper's tables and figures again: paper beside ours, with tolerances and a verdict."""
+    if paper == "overview":
+        page = overview(out or Path("docs/replication"))
+        say(f"written: {', '.join(page.files)}")
+        write_json({"paper": paper, "pages": [page.to_dict()]}, json)
+        return
     if from_json:
         pages = render(paper, out)
     else:

@@ -127,6 +127,18 @@ def test_verdicts(way: Asking, gtp: float, base: float, paper: float, base_paper
     assert judged(way, gtp, base, paper, base_paper).verdict == word
 
 
+@pytest.mark.parametrize(
+    "worse, word", [("", "within"), ("sparsity", "worse"), ("gtd", "worse"), ("gtp", "worse")]
+)
+def test_a_line_is_as_bad_as_its_worst_number(worse: str, word: str) -> None:
+    case = HareCase("adult", "wachter")
+    printed = {(row.case, row.way): row for row in rows(4)}[case, HARE]
+    values = {n: Value(v.mean * (1.5 if n == worse else 1), 0.0, 9) for n, v in printed.stated.items()}
+    line = CaseResult(case, HARE, values, printed, 0.93, 0.93, seeds=5)
+    assert line.verdict == word and set(line.cells) == set(printed.stated)
+    assert [line.row()[f"{n}_verdict"] for n in line.cells].count("worse") == (worse != "")
+
+
 def lines_of(numbers: dict[tuple[HareCase, Asking], float], table: int = 1) -> list[CaseResult]:
     printed = {(row.case, row.way): row for row in rows(table)}
     names = {"gtp", "gtd"}

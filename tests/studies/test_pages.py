@@ -51,3 +51,24 @@ def test_a_file_that_is_no_page_is_named(tmp_path: Path) -> None:
         Page.read(tmp_path / "table-1.json")
     got = CliRunner().invoke(app, ["replicate", "hare", "--render", "--out", str(tmp_path / "nowhere")])
     assert got.exit_code == 2 and "There is no page of 'hare'" in got.output
+
+
+def test_the_overview_counts_the_pages(tmp_path: Path) -> None:
+    """It is as young as they are, holds every table, and a table's counts are those of its own verdicts."""
+    folder = tmp_path / "all"
+    shutil.copytree(PAGES, folder)
+    got = CliRunner().invoke(app, ["replicate", "overview", "--out", str(folder)])
+    assert got.exit_code == 0, got.output
+    for file in PAGES.glob("overview.*"):
+        assert (folder / file.name).read_bytes() == file.read_bytes(), "wayforward replicate overview"
+    data = json.loads((folder / "overview.json").read_text())["lines"]
+    named = {(row["paper"], name) for row in data for name in row["pages"].split()}
+    tables = {(file.parent.name, file.stem) for file in PAGES.glob("*/table-*.json")}
+    assert tables - named == {("balanced", "table-3")}
+    table = json.loads((PAGES / "hare/table-4.json").read_text())["lines"]
+    words = [word for row in table for name, word in row.items() if name.endswith("_verdict") and word]
+    row = next(row for row in data if row["paper"] == "hare" and row["part"] == "Table 4")
+    assert {w: words.count(w) for w in words} == {w: row[w] for w in set(words)} and row["not_judged"] == 0
+    shutil.rmtree(folder / "study")
+    got = CliRunner().invoke(app, ["replicate", "overview", "--out", str(folder)])
+    assert got.exit_code == 2 and "has no page 'table-s2' of 'study'" in " ".join(got.output.split())

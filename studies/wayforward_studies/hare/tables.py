@@ -22,9 +22,15 @@ from wayforward_studies.hare.published import (
     rows,
 )
 from wayforward_studies.pages import Line, Row, Table
-from wayforward_studies.verdicts import RULE, Cell, Check, half_width
+from wayforward_studies.verdicts import RULE, Cell, Check, Verdict, half_width, of_all
 
 NEAR, POINTS = 0.15, 0.10
+#: What is judged beside the GTP, by its column: whether more is better, and the tolerance as a share of the paper's or
+#: as a number, whichever is more.
+BESIDE: dict[str, tuple[int, float, float]] = {
+    "gtd": (-1, NEAR, 0.0), "success": (1, 0.0, 0.05), "violations": (-1, NEAR, 0.05), "redundancy": (-1, NEAR, 0.05),
+    "proximity": (-1, NEAR, 0.01), "sparsity": (-1, NEAR, 0.0),
+}  # fmt: skip
 _TIE = 0.01  # the paper prints two digits: what differs by less may be a tie
 
 NAMES = {
@@ -92,17 +98,25 @@ class CaseResult:
         return self.paper is not None and (self.case, self.way) in COPIED
 
     @property
-    def cell(self) -> Cell | None:
-        """What is judged, see `judged`; None where there is nothing to compare."""
+    def cells(self) -> dict[str, Cell]:
+        """What is judged: the GTP, see `judged`, and what else the paper states; {} with nothing to compare."""
         if self.paper is None or not self.values or self.base_paper is None or self.copied:
-            return None
+            return {}
+        stated = self.paper.stated
         half = half_width(self.values["gtp"].spread, self.seeds)
-        return judged(self.way, self.gtp, self.base, self.paper.stated["gtp"].mean, self.base_paper, half)
+        out = {"gtp": judged(self.way, self.gtp, self.base, stated["gtp"].mean, self.base_paper, half)}
+        for name, (sign, share, least) in BESIDE.items():
+            if name in stated and name in self.values:
+                ours, paper = self.values[name], stated[name].mean
+                half = half_width(ours.spread, self.seeds)
+                ends = (ours.mean - half, ours.mean + half)
+                out[name] = Cell(ours.mean, paper, max(share * paper, least), sign, ends)
+        return out
 
     @property
     def verdict(self) -> str:
         """A word or a few; empty where there is nothing to compare."""
-        return "copied in the paper" if self.copied else (self.cell and self.cell.verdict) or ""
+        return "copied in the paper" if self.copied else of_all(self.cells.values()) or ""
 
     def row(self) -> Row:
         """One flat row for CSV and JSON."""
@@ -128,6 +142,8 @@ class CaseResult:
             out[f"{name}_paper_spread"] = None if stated is None else stated.spread
             out[name] = None if value is None else value.mean
             out[f"{name}_spread"] = None if value is None else value.spread
+            if name == "gtp" or name in BESIDE:
+                out[f"{name}_verdict"] = "" if name not in self.cells else str(self.cells[name].verdict)
         plans = self.values["gtp"].n if self.values else 0
         return out | {"plans": plans, "verdict": self.verdict, "note": self.note}
 
@@ -347,8 +363,9 @@ _FINDINGS: dict[int, list[tuple[str, str, Test]]] = {
 
 TOLERANCE = (
     "Tolerance: a GTP 15 % of the paper's, where our base method starts within 15 % of theirs; elsewhere the share by "
-    "which asking lowers it, 10 points, since people who start elsewhere end elsewhere. Less is better. "
-    + RULE
+    "which asking lowers it, 10 points, since people who start elsewhere end elsewhere; 15 % of the paper's GTD and "
+    "sparsity, of its proximity (at least .01), violations and redundancy (at least .05), and a success of .05. Less "
+    "is better, but of success. A line is worse if one of its numbers is. " + RULE
 )
 
 
@@ -375,8 +392,8 @@ def _line(line: CaseResult, measures: Sequence[str], with_questions: bool) -> Li
         n = line.values.get("questions")
         out.append(f"{n.mean:.1f}" if n is not None and line.way.budget else "")
     kind = "base methods" if line.way == BASE else "published lines with questions"
-    cell, note = line.cell, line.verdict if line.copied else ""
-    return Line(tuple(out), () if cell is None else (cell,), note, kind)
+    note = line.verdict if line.copied else ""
+    return Line(tuple(out), tuple(line.cells.values()), note, kind)
 
 
 def _number(line: CaseResult, name: str) -> str:
@@ -385,4 +402,6 @@ def _number(line: CaseResult, name: str) -> str:
         return "-"
     text = f"{value.mean:.2f} ± {value.spread:.2f}"
     paper = None if line.paper is None else line.paper.stated.get(name)
-    return text if paper is None else f"{paper.mean:.2f} → {text}"
+    judged_ = line.cells.get(name)
+    word = f" {judged_.verdict}" if judged_ is not None and judged_.verdict != Verdict.WITHIN else ""
+    return text if paper is None else f"{paper.mean:.2f} → {text}{word}"

@@ -1,0 +1,186 @@
+"""Every table and figure of the five papers on one page: how many of their numbers were found again, by one rule."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from wayforward.errors import DataError
+from wayforward_studies.pages import Line, Page, Row, Table, plain
+from wayforward_studies.verdicts import RULE, Verdict
+
+FOUND = ("as published", "not as published", "undecided")
+_HEADS = (
+    "table or figure", "pages", *(word.value for word in Verdict), "not judged", "findings as published",
+    "findings not as published", "findings undecided", "remark",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Part:
+    """A table or figure of a paper. pages: those that measure it, its numbers are counted from the first.
+
+    note: what stands elsewhere, what is left out, and why.
+    """
+
+    paper: str
+    name: str
+    pages: tuple[str, ...] = ()
+    note: str = ""
+
+
+_DRAWN = "a drawing, no measurement"
+_CAUSES = {
+    "survey": "The survey measures nothing of its own. What it describes is built, and its Table 1 is a table of "
+    "methods.",
+    "icarma": "Holds: validity and plausibility of the oracle and of iCARMA on Loan, the fairness findings, and that "
+    "soft limits lower the share asked for what is hardest. Does not: the low hap of weighted profiles, and "
+    "the order of the profiles by plausibility. Nobody can know: the forms of the losses and the ranges of "
+    "weights and prior, which the paper's text lost.",
+    "hare": "Holds: asking brings plans nearer to what people want, in every case; more questions help; success is "
+    "kept. Does not: iterations for near wishes. Nobody can know: where the paper's wishes lie.",
+    "balanced": "Holds: EBR and IBR bring the groups nearer together by all three indices in the mean, everywhere, and "
+    "cost more; the methods that seek likely places segregate on the synthetic set. Does not: how far "
+    "centralization falls and what it costs, and, beyond chance, Atkinson on German and GMC. Nobody can know:"
+    " how German and COMPAS were prepared, and which draw Table 1 shows.",
+    "study": "Holds, in simulation: the models of Table S2 and the form of the curves. Nobody can know: what the "
+    "participants did, since their ratings are not public.",
+}  # fmt: skip
+
+#: Every table and figure of the five papers.
+PARTS: tuple[Part, ...] = (
+    Part("survey", "Table 1", note="`wayforward methods` and [the methods](../guide/methods.md)"),
+    Part("survey", "Figures 1, 2", note=_DRAWN),
+    Part("icarma", "Table 1, Loan", ("table-1-loan", "table-1-loan-fresh")),
+    Part("icarma", "Table 1, GMSC", ("table-1-gmsc",)),
+    Part("icarma", "Table 2, Loan", ("table-2-loan",)),
+    Part("icarma", "Table 2, GMSC", ("table-2-gmsc",)),
+    Part("icarma", "Table 3", ("table-3-loan",)),
+    Part(
+        "icarma", "Table 4", note="settings of Tables 5 and 6; their numbers are not in the text that we have"
+    ),
+    Part("icarma", "Table 5", ("table-5-loan",)),
+    Part("icarma", "Table 6", ("table-6-loan", "table-6-loan-fresh")),
+    Part("icarma", "Figures 1, 2, 5, 6", note="a framework, profiles of weights and two graphs: drawings"),
+    Part("icarma", "Figure 3", ("figure-3-loan",), "the paper prints no numbers"),
+    Part("icarma", "Figure 4", ("figure-4-loan",), "the paper prints no numbers"),
+    Part("icarma", "Figure 7", note="a picture of the flow's fit, without numbers; not drawn again"),
+    Part("icarma", "Figure 8", ("figure-8-gmsc",), "the paper prints no numbers"),
+    *(Part("hare", f"Table {n}", (f"table-{n}",)) for n in range(1, 7)),
+    Part("hare", "Table 1, as printed", ("printed",), "without the plan from before"),
+    Part("hare", "Figure 1", note=_DRAWN),
+    Part("balanced", "Figure 1", ("figure-1",), "the paper prints no numbers"),
+    Part("balanced", "Figure 2", ("figure-2",), "the paper prints no numbers"),
+    Part("balanced", "Table 1", ("table-1",)),
+    Part("balanced", "Table 2", ("table-2",), "two settings of Table 6"),
+    Part("balanced", "Table 3", note="invalidation; counted with Table 6 on [one page](balanced/table-3.md)"),
+    Part("balanced", "Table 4", ("table-4",)),
+    Part("balanced", "Table 5", ("table-5",)),
+    Part("balanced", "Table 6", ("table-6",)),
+    Part("study", "Table 1, S1", note="the profile and the survey, which the protocol holds item by item"),
+    Part("study", "Table 2", note="an example of a plan"),
+    Part("study", "Table S2", ("table-s2",)),
+    Part("study", "Figure 1", ("figure-1",)),
+    Part("study", "Figure 2", note=_DRAWN),
+    Part("study", "Figure 3", ("figure-3",), "the paper prints no numbers"),
+)
+
+
+def numbers(page: Page) -> Counter[str]:
+    """How many numbers of the paper on a laid-out page are within, better, worse, undecided and not judged."""
+    stated = sum(
+        value is not None
+        for row in page.rows
+        for name, value in row.items()
+        if name.split("_")[-1] == "paper"
+    )
+    words = Counter(
+        cell.verdict.value
+        for table in page.tables
+        for line in table.lines
+        if not line.note
+        for cell in line.cells
+        if cell.verdict is not None
+    )
+    return words + Counter({"not judged": max(0, stated - sum(words.values()))})
+
+
+def made(pages: Iterable[Page], by: str = "docs/replication") -> Page:
+    """The overview of pages that are laid out. Raises: DataError where a page of a part is not among them."""
+    known = {(page.paper, page.name): page for page in pages}
+    rows: list[Row] = []
+    for part in PARTS:
+        lost = next((name for name in part.pages if (part.paper, name) not in known), None)
+        if lost is not None:
+            raise DataError(
+                f"{by} has no page '{lost}' of '{part.paper}'. Measure it first: wayforward replicate."
+            )
+        here = [known[part.paper, name] for name in part.pages]
+        words = numbers(here[0]) if here else Counter[str]()
+        checks = Counter(check.verdict for page in here[:1] for check in page.checks if not check.aim)
+        rows.append(
+            {"paper": part.paper, "part": part.name, "pages": " ".join(part.pages)}
+            | {word.value: words[word.value] for word in Verdict}
+            | {"not_judged": words["not judged"]}
+            | {f"findings_{word.replace(' ', '_')}": checks[word] for word in FOUND}
+            | {"note": part.note}
+        )
+    return laid_out(Page("overview", "overview", _TITLE, tuple(plain(row) for row in rows), (), {}))
+
+
+_TITLE = "All tables and figures"
+
+
+def laid_out(page: Page) -> Page:
+    """The page with a table for each paper, from its rows."""
+    papers = dict.fromkeys(row["paper"] for row in page.rows)
+    return replace(
+        page,
+        tables=tuple(_table(paper, [row for row in page.rows if row["paper"] == paper]) for paper in papers),
+        intro="Every table and figure of the five papers: its numbers by what became of them, and what the paper "
+        "concludes from it. " + _share("All five papers", page.rows),
+        tolerance=RULE
+        + " Tolerances stand on the pages. *Not judged*: the paper copied the line, or states a count that "
+        "follows from numbers that are judged.",
+        notes="Why numbers are off, and what was tried, stands on each page and in [Replications](index.md).",
+    )
+
+
+def _table(paper: str, rows: list[Row]) -> Table:
+    lines = tuple(Line(tuple(_cells(row))) for row in rows)
+    return Table(_HEADS, lines, _TITLES[paper], f"{_CAUSES[paper]} {_share('Here', rows)}".strip())
+
+
+_TITLES = {
+    "survey": "A survey of algorithmic recourse", "icarma": "Individualized actionability (iCARMA)",
+    "hare": "The person in the loop (HARE)", "balanced": "Social segregation (balanced recourse)",
+    "study": "What people do with plans",
+}  # fmt: skip
+
+
+def _cells(row: Row) -> Iterator[str]:
+    names = [f"[{name}]({row['paper']}/{name}.md)" for name in row["pages"].split()]
+    yield from (row["part"], ", ".join(names))
+    counts: list[Any] = [row[word.value] for word in Verdict] + [row["not_judged"]]
+    counts += [row[f"findings_{word.replace(' ', '_')}"] for word in FOUND]
+    yield from (str(n) if n else "" for n in counts)
+    yield row["note"]
+
+
+def _share(where: str, rows: Iterable[Row]) -> str:
+    """The counts in a sentence; empty where nothing was judged."""
+    rows = list(rows)
+    words = {word: sum(row[word.value] for row in rows) for word in Verdict}
+    judged = sum(words.values())
+    if not judged:
+        return ""
+    good = words[Verdict.WITHIN] + words[Verdict.BETTER]
+    found = {word: sum(row[f"findings_{word.replace(' ', '_')}"] for row in rows) for word in FOUND}
+    return (
+        f"{where}: of {judged:,} judged numbers {words[Verdict.WITHIN]:,} are within the tolerance, "
+        f"{words[Verdict.BETTER]:,} better, {words[Verdict.UNDECIDED]:,} undecided and {words[Verdict.WORSE]:,} worse "
+        f"({good / judged:.0%} within or better); of {sum(found.values())} findings {found['as published']} are as "
+        f"published, {found['undecided']} undecided and {found['not as published']} not as published."
+    )
