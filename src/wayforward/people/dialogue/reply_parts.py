@@ -278,8 +278,8 @@ _STAYS = re.compile(
 _LIMIT = re.compile(
     r"^(?P<what>.*?)[:,]?\s*(?:is |can (?:only )?(?:be|go|rise|fall) |only )?"
     r"(?P<side>at most (?:up |down )?to|at most|no more than|not more than|not above|only up to|up to|until|maximum|max"
-    r"|not (?:beyond|over)|(?:no|not) higher than|nothing above|at least|no less than|not less than|not below|minimum|min"
-    r"|not under|(?:no|not) lower than|nothing below|only down to|down to|to)"
+    r"|not (?:beyond|over)|(?:no|not) higher than|nothing above|at least|no less than|not less than|not below|minimum"
+    r"|min|not under|(?:no|not) lower than|nothing below|only down to|down to|to)"
     r"\s+(?P<value>.+)$"
 )
 _LOW = (
