@@ -45,9 +45,9 @@ def figure_style() -> Iterator[None]:
 def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure, width and height in inches, outside pyplot's global list of figures."""
     require("matplotlib", extra="plots")
-    from matplotlib.figure import Figure
+    from wayforward.answers.fitted_figure import FittedFigure
 
-    return Figure(figsize=(width, height), layout="constrained")
+    return FittedFigure(figsize=(width, height), layout="constrained")
 
 
 def plain_axes(ax: Axes) -> None:
