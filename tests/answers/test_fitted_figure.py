@@ -57,7 +57,7 @@ def test_long_names_of_methods_and_a_long_axis():
     names = [
         "gradient-boosted-counterfactuals",
         "actionable-recourse-by-programs",
-        "guided-prototypes",
+        "guided-prototypes-of-accepted-people",
         "ares",
     ]
     rows = [
