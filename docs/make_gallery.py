@@ -141,6 +141,14 @@ def draws(ax: Any, s: Scene, got: wf.Recourse) -> None:
     dots(ax, may.reshape(-1, 2), BLUE, 1.6)
 
 
+def bins(ax: Any, s: Scene, got: wf.Recourse) -> None:
+    """Draw the edges of the bins that a person moves through."""
+    low, high = s.problem.observed_range
+    for j, line in enumerate((ax.axvline, ax.axhline)):
+        for edge in np.linspace(low[j], high[j], s.given["bins"] + 1):
+            line(edge, color=GREY, lw=0.5, ls=":", zorder=2)
+
+
 def spheres(ax: Any, s: Scene, got: wf.Recourse) -> None:
     """Draw the spheres that grow around the person until one crosses the boundary."""
     far = float(np.linalg.norm(got.after[0, 0] - PERSON[0]))
@@ -332,6 +340,8 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "sedc": lambda: scene(given={"reference": "prototype"}),
     "lime-c": lambda: scene(given={"reference": "prototype"}),
     "shap-c": lambda: scene("forest", given={"reference": "mean"}),
+    "explanations-with-shap": lambda: scene(k=2),
+    "vice": lambda: scene(given={"bins": 12}, after=bins),
     "shap-counterfactuals": lambda: scene(k=2, given={"reference": "mean"}, also="local-search"),
     "cbr": lambda: scene(given={"shrink": False, "differences": 1, "cases": 1}),
 }

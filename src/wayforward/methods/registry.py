@@ -64,6 +64,8 @@ METHODS = Registry(
         "lime-c": "lime_c:LimeC",
         "shap-c": "shap_c:ShapC",
         "shap-counterfactuals": "shap_counterfactuals:ShapCounterfactuals",
+        "explanations-with-shap": "explanations_with_shap:ExplanationsWithShap",
+        "vice": "vice:Vice",
     },
 )
 

@@ -24,10 +24,15 @@ _WIDTH = 32  # children of an expansion that may be expanded themselves, at most
 
 
 class Edits(Protocol):
-    """The edits there are. unit (C,): the feature of each, the same for everybody. again: one feature several times."""
+    """The edits there are."""
 
-    unit: np.ndarray
-    again: bool
+    @property
+    def unit(self) -> np.ndarray:
+        """(C,) the feature of each, the same for everybody."""
+
+    @property
+    def again(self) -> bool:
+        """True if one feature may be edited several times."""
 
     def values(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
         """(m, C) what each edit sets beside actions (m, d); NaN where it cannot be added."""

@@ -1,0 +1,93 @@
+"""explanations-with-shap: change only what speaks against the answer by Shapley values, to values that people have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from wayforward.methods.base import Budget, Method
+from wayforward.methods.engines.edits import EditSearch, Replacements
+from wayforward.methods.engines.rankings import shapley_values
+from wayforward.methods.engines.reference_values import reference_row, reference_values
+from wayforward.methods.settings import check_least
+from wayforward.model import Access
+from wayforward.shapes import Actions
+
+if TYPE_CHECKING:
+    from wayforward.problem import Population, Problem
+    from wayforward.streams import Streams
+
+
+@dataclass
+class ExplanationsWithShap(Method):
+    """Change the features whose Shapley value speaks against the decision wanted, to values that people have.
+
+    Shapley values are against the mean of people (of categories the most frequent), over orders that each person
+    draws. Features below nought are the mutation set; each may take quantiles of the people, alone and then together,
+    from the set with the highest score. Against the mean nothing can be said of a feature that is there already.
+
+    values: quantiles tried of a feature (of levels all). orders: of the Shapley values. most: features of a set.
+    expansions: sets that are expanded. Default budget: 20,000 model rows a person.
+    Without a table, as for texts, a unit is removed or stays.
+    Shapes: people (n, d) -> actions (n, k, d), feature units.
+    Example: ``wf.recommend(problem, refused, method="explanations-with-shap")``.
+    Source: S. Rathi (2019), Generating Counterfactual and Contrastive Explanations using SHAP, arXiv:1906.09293.
+    """
+
+    name: ClassVar[str] = "explanations-with-shap"
+    summary: ClassVar[str] = "changes what speaks against a yes by Shapley values, to values that people have"
+    citation: ClassVar[str] = "Rathi (2019), arXiv:1906.09293"
+    needs: ClassVar[int] = Access.PROBABILITY
+    chunk: ClassVar[int] = 512
+
+    values: int = 10
+    orders: int = 8
+    most: int = 10
+    expansions: int = 30
+
+    def __post_init__(self) -> None:
+        check_least(self, values=1, orders=1, most=1, expansions=1)
+
+    def _fit(self, problem: Problem) -> None:
+        if problem.reference is None:
+            self.row_ = reference_row(problem, "removed")
+            self.tried_ = self.row_[None]
+            return
+        self.row_ = reference_row(problem, "mean")
+        self.tried_ = self._tried(problem)
+
+    def _tried(self, problem: Problem) -> np.ndarray:
+        """(V, d) values that a feature may take: quantiles, of levels all; NaN where there are fewer."""
+        schema, rows = problem.schema, problem.require_reference()
+        many = max(self.values, int(schema.n_levels.max(initial=0)))
+        out = np.full((many, schema.d), np.nan)
+        for j in np.flatnonzero(schema.actionable):
+            if schema.has_levels[j]:
+                found = np.arange(float(schema.n_levels[j]))
+            else:
+                seen = rows[~np.isnan(rows[:, j]), j]
+                share = (np.arange(self.values) + 0.5) / self.values
+                found = (
+                    np.unique(schema.snap(np.quantile(seen, share), columns=int(j))) if seen.size else seen
+                )
+            out[: len(found), j] = found
+        return out
+
+    def mutation_set(self, people: Population, streams: Streams) -> np.ndarray:
+        """Return (n, d) bool: features whose Shapley value against the mean speaks against the decision wanted."""
+        value = np.where(people.schema.actionable, np.tile(self.row_, (people.n, 1)), np.nan)
+        value = np.where(people.free, people.schema.snap(value), np.nan)
+        value = np.where(people.schema.differs(value, people.x), value, np.nan)
+        return np.asarray(shapley_values(people, value, streams, self.orders).round(9) > 0)
+
+    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
+        cap = people.rows + budget.rows_or(20_000)
+        against = self.mutation_set(people, streams)
+        value = np.stack([reference_values(people, row) for row in self.tried_], axis=1)  # (n, V, d)
+        value = np.where(against[:, None], value, np.nan)
+        for later in range(1, value.shape[1]):  # limits bring several to one value: each is tried once
+            value[:, later][(value[:, :later] == value[:, later, None]).any(1)] = np.nan
+        edits = Replacements(value.reshape(people.n, -1), np.tile(np.arange(people.d), value.shape[1]))
+        return EditSearch(people, edits, "score", self.most, self.expansions).run(k, cap)
