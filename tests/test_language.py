@@ -104,3 +104,60 @@ def test_a_text_of_two_packages_has_one_translation(code):
             if message.id:
                 key = (message.id, message.context)
                 assert seen.setdefault(key, message.string) == message.string, message.id
+
+
+#: Where every sentence that is made is one that people read. Errors, what a progress tells, and Python's own view of a
+#: thing are for those who run it.
+READ = (
+    "impact/audit",
+    "impact/conditions.py",
+    "impact/summaries/path_words.py",
+    "impact/templates/audit.html.j2",
+)
+_LOOKED_UP = {"gettext", "ngettext", "pgettext", "N_", "NP_", "count"}
+_FOR_RUNNERS = {
+    "DataError",
+    "Gap",
+    "Renamed",
+    "legend",
+    "warn",
+    "progress",
+    "__repr__",
+    "_repr_html_",
+    "_checked",
+    "_refused",
+}
+
+
+def _sentences(path: Path) -> list[str]:
+    """Texts of several words that nothing looks up, of a file."""
+    source = path.read_text(encoding="utf-8")
+    if path.suffix == ".j2":
+        bare = re.sub(r"\{%-? *trans.*?endtrans.*?%\}|\{[{%#].*?[}%#]\}", "", source, flags=re.DOTALL)
+        return re.findall(r">[^<>]*[a-z]{2,} [a-z]{2,}[^<>]*<", bare)
+    found: list[str] = []
+
+    def walk(node: ast.AST) -> None:
+        named = getattr(getattr(node, "func", node), "id", getattr(getattr(node, "func", node), "attr", ""))
+        if named in _LOOKED_UP | _FOR_RUNNERS or getattr(node, "name", "") in _FOR_RUNNERS:
+            return
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            return  # a docstring
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        several = r"[a-z]{2,} | [a-z]{2,}" if isinstance(node, ast.JoinedStr) else r"[a-z]+,? [a-z]+,? [a-z]+"
+        for part in parts:  # a word beside what is put in, or three words
+            if isinstance(part, ast.Constant) and re.search(several, str(part.value)):
+                found.append(f"{path.name}:{node.lineno}: {part.value}")
+        for child in ast.iter_child_nodes(node):
+            walk(child)
+
+    walk(ast.parse(source))
+    return found
+
+
+@pytest.mark.parametrize("place", READ)
+def test_no_sentence_of_an_audit_is_without_a_translation(place):
+    """Such as one that is put together where it is shown, which no catalog knows."""
+    place = make_messages.SOURCE / place
+    files = sorted(place.glob("*.py")) if place.is_dir() else [place]
+    assert files and not [text for path in files for text in _sentences(path)]

@@ -6,11 +6,13 @@ import itertools
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wayforward.errors import DataError
+from wayforward.language import Translatable, gettext, marks, pgettext, translated
 from wayforward.schema import Schema, SchemaWarning
 
 if TYPE_CHECKING:
@@ -116,9 +118,13 @@ class Groups:
             raise DataError(
                 f"cut={edges.tolist()} has no rising edges. Give them in order, such as [30, 60]."
             )
-        names = [f"below {edges[0]:g}", *(f"{a:g} to {b:g}" for a, b in itertools.pairwise(edges))]
+        names = (
+            Translatable(lambda: gettext("below {edge}", edge=_edge(edges[0]))),
+            *(Translatable(partial(_between, a, b)) for a, b in itertools.pairwise(edges)),
+            Translatable(lambda: gettext("{edge} and above", edge=_edge(edges[-1]))),
+        )
         member = np.where(np.isnan(number), -1, np.searchsorted(edges, number, side="right"))
-        return cls(name, (*names, f"{edges[-1]:g} and above"), member.astype(np.int64), feature)
+        return cls(name, names, member.astype(np.int64), feature)
 
     def _warned(self) -> Groups:
         """Warn of people without a label; return the groups as they are."""
@@ -163,7 +169,8 @@ class Groups:
                 f"'{self.name}' is known of {len(self)} people and '{other.name}' of {len(other)}. "
                 "Give the same people."
             )
-        names = tuple(f"{a} and {b}" for a in self._told_alone() for b in other._told_alone())
+        pairs = itertools.product(self._told_alone(), other._told_alone())
+        names = tuple(Translatable(partial(_both, a, b)) for a, b in pairs)
         both = (self.member >= 0) & (other.member >= 0)
         member = np.where(both, self.member * len(other.names) + other.member, -1)
         return Groups(f"{self.name} and {other.name}", names, member)
@@ -172,7 +179,9 @@ class Groups:
         """Names that say what they are of where the attribute stands elsewhere: of a bare 'yes', 'no' or number."""
         what = self.name.replace("_", " ")
         return tuple(
-            f"{what}: {name}" if name.lower() in _BARE or name.replace(".", "").isdigit() else name
+            Translatable(partial(_of, what, name))
+            if name.lower() in _BARE or name.replace(".", "").isdigit()
+            else name
             for name in self.names
         )
 
@@ -180,6 +189,24 @@ class Groups:
         """The smallest group that has anybody."""
         sizes = self.sizes
         return int(np.where(sizes > 0, sizes, sizes.max() + 1).argmin())
+
+
+def _edge(value: float) -> str:
+    return marks(f"{value:g}")
+
+
+def _between(low: float, high: float) -> str:
+    return gettext("{low} to {high}", low=_edge(low), high=_edge(high))
+
+
+def _both(first: str, second: str) -> str:
+    return pgettext(
+        "where two groups meet", "{first} and {second}", first=translated(first), second=translated(second)
+    )
+
+
+def _of(what: str, name: str) -> str:
+    return f"{what}: {translated(name)}"
 
 
 def _natural(label: str) -> tuple[int, float, str]:

@@ -101,6 +101,26 @@ def in_english(make: Callable[[], str]) -> str:
         return make()
 
 
+class Translatable(str):
+    """A text in English, by which files know it, that `translated` makes again in the language of whoever reads it."""
+
+    make: Callable[[], str]
+
+    def __new__(cls, make: Callable[[], str]) -> Translatable:
+        """Return the English text; make: gives it in the language in use."""
+        text = super().__new__(cls, in_english(make))
+        text.make = make
+        return text
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)  # another process gets the text
+
+
+def translated(text: str) -> str:
+    """Return a `Translatable` in the language in use, and any other text as it is."""
+    return text.make() if isinstance(text, Translatable) else text
+
+
 def gettext(message: str, /, **values: object) -> str:
     """Return a text in the language in use, `{name}` in it replaced by what is given."""
     text = catalog(language()).gettext(message) if message else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from dataclasses import replace
@@ -19,6 +20,7 @@ from wayforward.impact.audit.page import render
 from wayforward.impact.audit.proved import proved_by_group
 from wayforward.impact.audit.worst_off import worst_off
 from wayforward.impact.summaries.globe_ce import GlobeCe
+from wayforward.language import in_english, use_language
 from wayforward.model import train, wrap
 from wayforward.problem import Problem, Target
 from wayforward.schema import Feature, Schema
@@ -419,12 +421,41 @@ def test_twice_the_same_attribute_is_an_error():
 # -- the page --------------------------------------------------------------------------------------------------
 
 
-def test_the_page_stands_alone_and_is_accessible(tmp_path):
+@lru_cache(maxsize=1)
+def whole() -> Audit:
+    """With every part of the page."""
     x = people(220, 14)
     groups = [Groups.of("sex", x, SCHEMA), Groups.of("age", x, SCHEMA, cut=[40])]
     problem = lender(700.0, True)
-    got = audit(problem, x, groups, others=[problem.model], twins_of=40, summaries=["globe-ce"])
-    path = report(got, tmp_path / "a.html")
+    return audit(problem, x, groups, others=[problem.model], twins_of=40, summaries=["globe-ce"])
+
+
+def test_the_page_in_german_has_the_same_numbers_and_no_english():
+    pytest.importorskip("babel")
+
+    def told(page: str) -> tuple[str, list[str]]:
+        text = html.unescape(
+            re.sub(r"<style>.*?</style>|<metadata>.*?</metadata>|<[^>]+>", " ", page, flags=re.DOTALL)
+        )
+        return text, sorted(re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", text))
+
+    got = replace(whole(), meta={**whole().meta, "versions": {}})
+    english, numbers = told(render(got))
+    page = render(got, language="de")
+    german, _ = told(page)
+    assert '<html lang="de">' in page and "Was auffällt" in german
+    assert told(page.translate({ord("."): ",", ord(","): "."}))[1] == numbers
+    left = re.findall(
+        r"\b(?:the|of|and|with|is|are|people|plans?|who|has|have|cost|below|above|yes|no)\b", german
+    )
+    assert not left, left
+    with use_language("de"):  # what programs read stays as it is
+        assert got.to_json() == in_english(got.to_json)
+    assert "below 40" in english and "unter 40" in german
+
+
+def test_the_page_stands_alone_and_is_accessible(tmp_path):
+    path = report(whole(), tmp_path / "a.html")
     text = path.read_text(encoding="utf-8")
     assert "<script" not in text and not re.search(r'(src|href)="https?:', text)
     assert text.count("<table") == text.count("<caption>") > 8

@@ -313,10 +313,20 @@ def test_a_table_with_a_row_more_does_not_tell_of_that_row(services, model, tmp_
     assert outcome(160, seed=4)  # other people
 
 
-def test_a_report_is_in_one_language(services, model, tmp_path):
-    """Its sentences are English only, so that names and numbers are, too, whatever the auditor reads."""
+def test_a_report_and_the_names_of_groups_are_in_the_language_of_who_reads(
+    services, model, tmp_path, auditor, api
+):
+    """The numbers are one file for everybody, with the English names by which audits are compared."""
     id = audited(services, model, table(tmp_path / "people.csv"), language="de")
     with services.database.session(write=False) as session:
-        text = services.jobs.result(session, id, "audit").read_text(encoding="utf-8")
+        numbers = audits.text_of(services.jobs, session, id)
         assert session.get(Job, id).note == "160 Personen"
-    assert '<html lang="en">' in text and "„" not in text and not re.search(r"\d,\d %", text)
+    assert " and above" in numbers and "darüber" not in numbers
+    for code, yes, no in (("en", " and above", "darüber"), ("de", " und darüber", " and above")):
+        for path in (f"jobs/{id}/audit.html", f"audits?audit={id}&by=age"):
+            text = auditor.get(f"/staff/{path}", headers={"accept-language": code}).text
+            assert f'<html lang="{code}">' in text and yes in text and no not in text
+    assert api(f"/audits/{id}/report").text == auditor.get_page(f"/staff/jobs/{id}/audit.html")
+    (services.jobs.folder / id / "audit.de.html").unlink()  # as of an audit of an earlier version
+    text = auditor.get(f"/staff/jobs/{id}/audit.html", headers={"accept-language": "de"}).text
+    assert '<html lang="en">' in text

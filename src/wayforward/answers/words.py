@@ -111,6 +111,13 @@ def quoted(text: str, beside: str = "") -> str:
     return gettext("\u201c{text}\u201d", text=text) if several else text
 
 
+def in_quotes(name: str) -> str:
+    """The name of a group or feature for the inside of a sentence, its ends plain to see."""
+    if name.startswith("\u201e"):  # the label of a feature has them already, where languages quote it
+        return name
+    return gettext("\u201c{text}\u201d", text=name)
+
+
 def label(feature: Feature) -> str:
     """What people call the feature, ready for the middle of a sentence: "Savings" becomes "savings".
 
@@ -279,6 +286,14 @@ def join(parts: list[str], last: Literal["and", "or"] = "and") -> str:
     if last == "or":
         return gettext("{first}, or {last}", first=first, last=parts[-1])
     return gettext("{first}, and {last}", first=first, last=parts[-1])
+
+
+def either(parts: list[str]) -> str:
+    """ "a", "a or b", "a or b or c": short values, of which one holds."""
+    text = parts[0] if parts else ""
+    for part in parts[1:]:
+        text = gettext("{first} or {last}", first=text, last=part)
+    return text
 
 
 def sentence(text: str) -> str:

@@ -485,6 +485,7 @@ def audit(
         Path | None, typer.Option("--html", help="Write one page for an auditor, with figures.")
     ] = None,
     json: Json = None,
+    language: Language = None,
     workers: Workers = 1,
     on: On = None,
 ) -> None:
@@ -496,7 +497,7 @@ def audit(
         question, method=method, device=device, groups=tuple(group or ()), cuts=tuple(cut or ()), most=n,
         smallest=smallest, second=None if second == "none" else second, twins=twins, again=retrained,
         summaries=tuple(summary or ("tree",)), correction=correction, budget=budget, html=html, json=json,
-        workers=workers, on=on, honest=honesty,
+        workers=workers, on=on, honest=honesty, language=language,
     )  # fmt: skip
     if not got.overall.found:
         raise typer.Exit(NOBODY)

@@ -21,6 +21,7 @@ from wayforward.cli.inputs import (
 )
 from wayforward.data.user_tables import read_table, without_label
 from wayforward.errors import DataError, did_you_mean
+from wayforward.language import N_, Translatable, gettext, marks, use_language
 
 if TYPE_CHECKING:
     from wayforward.groups import Groups
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
     from wayforward.problem import Problem
 
 _MODELS = {
-    "lr": "logistic regression (lr)",
-    "mlp": "a neural network (mlp)",
-    "rf": "a random forest (rf)",
-    "gb": "gradient-boosted trees (gb)",
-    "xgb": "gradient-boosted trees (xgb)",
-    "lgbm": "gradient-boosted trees (lgbm)",
+    "lr": N_("logistic regression (lr)"),
+    "mlp": N_("a neural network (mlp)"),
+    "rf": N_("a random forest (rf)"),
+    "gb": N_("gradient-boosted trees (gb)"),
+    "xgb": N_("gradient-boosted trees (xgb)"),
+    "lgbm": N_("gradient-boosted trees (lgbm)"),
 }
 
 
@@ -41,12 +42,14 @@ def look(
     question: Inputs, *, method: str, device: str | None, groups: Sequence[str], cuts: Sequence[str],
     most: int, smallest: int, second: str | None, twins: int, again: int, summaries: Sequence[str], correction: Any,
     budget: int | None, html: Path | None, json: Path | None, workers: int = 1, on: Any = None, honest: int = 0,
+    language: str | None = None,
 ) -> Audit:  # fmt: skip
     """Do everything that `wayforward audit` does; return the audit."""
     from wayforward.cli.recommend import choose
     from wayforward.impact.audit import audit
     from wayforward.impact.audit.findings import findings
     from wayforward.impact.audit.page import render
+    from wayforward.impact.audit.wording import with_titles
     from wayforward.impact.summaries import summariser
 
     started = time.perf_counter()
@@ -74,7 +77,7 @@ def look(
             beside=second, twins_of=twins, others=others, summaries=makers, correction=correction, seed=question.seed,
             budget=budget, say=progress, workers=workers, on=on,
         )  # fmt: skip
-    source = {"people": whose, "table": prepared.title, "model named": question.model}
+    source = {N_("people"): whose, N_("table"): prepared.title, N_("model named"): question.model}
     got = replace(got, meta={**got.meta, "source": source, "question": question.plain()})
     if question.data is not None and not problem.schema.actionable.any():
         from wayforward.data import load
@@ -92,15 +95,19 @@ def look(
         got.meta["quality"] = _quality(problem.reached(x[read])[0], truth[read])
         got.meta["quality"]["weighted"] = question.model in _MODELS and _is_rare(prepared.labels)
     named_model = _MODELS.get(question.model, question.model)
-    title = f"Audit of recourse: {prepared.title}, model: {named_model}, plans by the method {chosen.name}"
-    if html is not None:
-        write_text(html, render(got, title))
-    write_json(got.to_dict(), json)
-    if str(json) != "-":
-        _show(got, findings(got))
-        for file in (html, json):
-            if file is not None:
-                say(f"written: {file}")
+    with use_language(language):
+        title = gettext(
+            "Audit of recourse: {title}, model: {model}, plans by the method {method}",
+            title=prepared.title, model=gettext(named_model), method=chosen.name,
+        )  # fmt: skip
+        if html is not None:
+            write_text(html, render(got, title))
+        write_json(got.to_dict(), json)
+        if str(json) != "-":
+            _show(with_titles(got), findings(got))
+            for file in (html, json):
+                if file is not None:
+                    say(f"written: {file}")
     return got
 
 
@@ -158,11 +165,15 @@ def _is_rare(labels: np.ndarray) -> bool:
 def _people(question: Inputs, prepared: Prepared) -> tuple[Any, str]:
     """Return the people that the model decides about: a table, and in words who they are."""
     if question.people is not None:
-        return without_label(read_table(question.people), question.label), f"the table {question.people.name}"
+        name = question.people.name
+        whose = Translatable(lambda: gettext("the table {name}", name=name))
+        return without_label(read_table(question.people), question.label), whose
     if prepared.test is not None:
-        return prepared.test, "the 30 % of the data set that the model was not trained on"
+        return prepared.test, Translatable(
+            lambda: gettext("the 30 % of the data set that the model was not trained on")
+        )
     say("note: these people trained the model. Name others with --people.")
-    return prepared.train, "the people who trained the model"
+    return prepared.train, Translatable(lambda: gettext("the people who trained the model"))
 
 
 def _trained_again(question: Inputs, prepared: Prepared, m: int) -> list[Any]:
@@ -318,20 +329,25 @@ def _show(got: Audit, findings: list[str]) -> None:
             if not group.people:
                 continue
             if group.hidden:
-                rows.append(("" if one is None else one.name, group.name, *(["withheld"] * 6)))
+                rows.append(("" if one is None else one.name, group.name, *([gettext("withheld")] * 6)))
                 continue
             f = group.figures
             rows.append(
                 (
-                    "" if one is None else one.name, group.name, f"{group.people:,}", _percent(f["refused"].value),
-                    f"{group.answered:,}", _percent(f["usable"].value), f"{group.proved:,}",
+                    "" if one is None else one.name, gettext(group.name) if one is None else group.name,
+                    marks(f"{group.people:,}"), _percent(f["refused"].value), marks(f"{group.answered:,}"),
+                    _percent(f["usable"].value), marks(f"{group.proved:,}"),
                     "–" if not f["cost"].n else cost.estimate(f["cost"]),
                 )
             )  # fmt: skip
-    table("", ("by", "group", "people", "refused", "answered", "usable", "proved none", "mean cost"), rows)
+    heads = (
+        gettext("by"), gettext("group"), gettext("people"), gettext("refused"), gettext("answered"), gettext("usable"),
+        gettext("proved none"), gettext("mean cost"),
+    )  # fmt: skip
+    table("", heads, rows)
     for note in got.notes:
-        say(f"note: {note}")
+        say(gettext("note: {note}", note=note))
 
 
 def _percent(value: float) -> str:
-    return "–" if value != value else f"{value:.1%}"
+    return "–" if value != value else marks(f"{value:.1%}")

@@ -8,8 +8,10 @@ from typing import Literal
 import numpy as np
 
 from wayforward.answers import words
-from wayforward.schema import Schema
+from wayforward.language import N_, Translatable, gettext
+from wayforward.schema import Feature, Schema
 
+Kind = Literal["is", "is not", "below", "at least", "missing"]
 _LEVELS = 12  # of a category with more levels, the most frequent are tried
 _CUTS = (0.2, 0.4, 0.6, 0.8)
 _ROUNDING = 1e-12  # six steps of 0.3 are a little less than 1.8, and nobody calls that "below 1.8"
@@ -20,7 +22,7 @@ class Condition:
     """One condition about one feature. feature: its position; value: a cut or the position of a level."""
 
     feature: int
-    kind: Literal["is", "is not", "below", "at least", "missing"]
+    kind: Kind
     value: float
     text: str
 
@@ -57,23 +59,42 @@ def conditions_of(
     for j, feature in enumerate(schema.features):
         if feature.carried or (features is not None and not features[j]):
             continue
-        column, label = x[:, j], words.label(feature)
-        out.append(Condition(j, "missing", np.nan, f"{label} not stated"))
+        column = x[:, j]
+        out.append(condition(feature, j, "missing", np.nan))
         seen = column[np.isfinite(column)]
         if not seen.size:
             continue
         if feature.has_levels:
             levels, counts = np.unique(seen, return_counts=True)
             for level in levels[np.argsort(-counts, kind="stable")][:_LEVELS]:
-                shown = words.quoted(words.level_words(feature, level))
-                out.append(Condition(j, "is", float(level), f"{label} is {shown}"))
+                out.append(condition(feature, j, "is", float(level)))
             continue
         for cut in np.unique(np.quantile(seen, cuts)):
             edge = readable(float(cut), whole=feature.kind == "integer")
-            shown = words.value_text(feature, edge)
-            out.append(Condition(j, "below", edge, f"{label} below {shown}"))
-            out.append(Condition(j, "at least", edge, f"{label} at least {shown}"))
+            out += [condition(feature, j, "below", edge), condition(feature, j, "at least", edge)]
     return [one for one in out if 0 < int(one.holds(x).sum()) < len(x)]
+
+
+_WORDS = {
+    "is": N_("{name} is {value}"),
+    "is not": N_("{name} is not {value}"),
+    "below": N_("{name} below {value}"),
+    "at least": N_("{name} at least {value}"),
+    "missing": N_("{name} not stated"),
+}
+
+
+def condition(feature: Feature, j: int, kind: Kind, value: float) -> Condition:
+    """Return a condition about a feature, which is at position j."""
+    return Condition(j, kind, value, Translatable(lambda: condition_text(feature, kind, value)))
+
+
+def condition_text(feature: Feature, kind: Kind, value: float) -> str:
+    """Return a condition in words, such as: savings below 500 EUR."""
+    shown = "" if kind == "missing" else words.value_text(feature, value)
+    if feature.has_levels and shown:
+        shown = words.quoted(words.level_words(feature, value))
+    return gettext(_WORDS[kind], name=words.label(feature), value=shown)
 
 
 def readable(value: float, whole: bool) -> float:

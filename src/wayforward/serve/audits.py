@@ -20,12 +20,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from wayforward.errors import DataError
-from wayforward.language import N_, gettext
+from wayforward.language import LANGUAGES, N_, gettext, language, translated, use_language
 from wayforward.plain_files import write_text
 from wayforward.serve.jobs import DONE, Jobs, NoSuchJob
 from wayforward.serve.storage.tables import Job, ModelVersion
 
 if TYPE_CHECKING:
+    from wayforward.impact.audit import Audit
     from wayforward.impact.audit.figures import Measured
 
 FEWEST = 10
@@ -219,6 +220,27 @@ def _file(jobs: Jobs, session: Session, id: str, name: str) -> Path:
     if not file.is_file():  # an audit of an earlier version has its page only
         raise NoSuchJob(gettext("There is no result of such a job."))
     return file
+
+
+def write_group_names(found: Audit, path: Path) -> None:
+    """Write what the groups of an audit are called in each language: its numbers know them by their English names."""
+    names = {group.name for one in found.attributes for group in one.groups}
+    called: dict[str, dict[str, str]] = {}
+    for code in LANGUAGES:
+        with use_language(code):
+            called[code] = {str(name): translated(name) for name in names}
+    write_text(path, json.dumps(called, ensure_ascii=False))
+
+
+def group_names(jobs: Jobs, session: Session, *ids: str) -> dict[str, str]:
+    """Return what groups of these audits are called in the language in use, by their English names. Of an audit of an
+    earlier version nothing is known. Raises: NoSuchJob."""
+    out: dict[str, str] = {EVERYBODY: gettext(EVERYBODY)}
+    for id in ids:
+        file = jobs.result(session, id, "audit").with_name("names.json")
+        if file.is_file():
+            out |= json.loads(file.read_text(encoding="utf-8")).get(language(), {})
+    return out
 
 
 def write_cases(measured: Measured, path: Path, fewest: int) -> None:

@@ -183,6 +183,11 @@ class Jobs:
         return self.folder / id / ("answers.csv" if kind == "plans" else "audit.html")
 
 
+def audit_page(folder: Path, code: str) -> Path:
+    """Return where the page of an audit in a language is, in the folder of its job: "audit.html" is the English one."""
+    return folder / ("audit.html" if code == "en" else f"audit.{code}.html")
+
+
 class Supervisor:
     """Gives jobs to processes, one at a time, from a thread of the server; jobs it leaves go on at the next start."""
 

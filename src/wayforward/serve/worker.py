@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from wayforward.errors import WayforwardError
-from wayforward.language import N_, gettext, marks, ngettext, use_language
+from wayforward.language import LANGUAGES, N_, gettext, marks, ngettext, use_language
 from wayforward.serve.audit_differences import refuse_few_between
-from wayforward.serve.audits import FEWEST, write_cases
-from wayforward.serve.jobs import DONE, FAILED, Jobs
+from wayforward.serve.audits import FEWEST, write_cases, write_group_names
+from wayforward.serve.jobs import DONE, FAILED, Jobs, audit_page
 from wayforward.serve.projects import Project, Projects
 from wayforward.serve.storage.database import Database
 from wayforward.serve.storage.tables import Job
@@ -143,7 +143,7 @@ def _audit(
         raise WayforwardError(
             gettext("This schema marks no feature as sensitive. Name the features to compare people along.")
         )
-    with use_language("en"):  # its sentences are in no other yet, and groups of all audits are called alike
+    with use_language("en"):  # groups of all audits are called alike
         attributes = []
         for name in names:
             cut = None if schema[name].has_levels else cuts_near_thirds(x[:, schema.index(name)])
@@ -159,8 +159,11 @@ def _audit(
         (folder / "cases.json").unlink(missing_ok=True)
         raise
     found.to_json(folder / "audit.json")
-    with use_language("en"):
-        report(found, folder / "audit.html", title=gettext("Audit of recourse: {title}", title=project.title))
+    write_group_names(found, folder / "names.json")
+    for code in LANGUAGES:  # the title of a project may be one that the catalogs know
+        with use_language(code):
+            title = gettext("Audit of recourse: {title}", title=gettext(project.title))
+            report(found, audit_page(folder, code), title)
     return ngettext("{n} person", "{n} people", int(np.count_nonzero(~np.isin(np.arange(len(x)), list(odd)))))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from wayforward.impact.audit.figures import Measured
 from wayforward.impact.audit.gaps import LEVEL, plain_number
+from wayforward.language import Translatable
 from wayforward.lazy import Renamed
 from wayforward.shapes import Floats, Ints, Mask
 
@@ -76,7 +77,8 @@ def agreement(
         drawn[start : start + size] = _overlap(sums / m, (total - sums) / (n - m))
     below = (1 + int((drawn <= value + 1e-6).sum())) / (splits + 1)
     j = int(np.abs(p - q).argmax())
-    most = measured.problem.schema.features[j].text_label, float(p[j]), float(q[j])
+    feature = measured.problem.schema.features[j]
+    most = Translatable(lambda: feature.text_label), float(p[j]), float(q[j])
     return [Agreement(attribute, *names, value, float(drawn.mean()), below, (m, n - m), most)]
 
 

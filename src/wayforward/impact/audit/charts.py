@@ -17,6 +17,7 @@ from wayforward.answers.figure_style import (
     wrap_label,
 )
 from wayforward.impact.audit.wording import COSTS, SHARES, cost_axis, cost_telling, unit_of
+from wayforward.language import N_, gettext
 from wayforward.palette import BLUE, GREY, INK, LIGHT, ORANGE
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
     from wayforward.impact.summaries import Summary
 
 _ENDS = (
-    ("found", "have a usable plan", BLUE, ""),
-    ("proved", "no allowed change helps (proved)", ORANGE, "///"),
-    ("open", "no plan found", "#e69f00", "xxx"),
+    ("found", N_("have a usable plan"), BLUE, ""),
+    ("proved", N_("no allowed change helps (proved)"), ORANGE, "///"),
+    ("open", N_("no plan found"), "#e69f00", "xxx"),
 )
 _MOST_GROUPS = 16
 _MOST_FEATURES = 12
@@ -50,7 +51,7 @@ def figure_outcomes(audit: Audit, one: AttributeAudit) -> Figure:
         figure = new_figure(10, 1.5 + 0.5 * len(groups))
         left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.5, 1))
         _dots(left, [g.figures["refused"] for g in groups], "o", ORANGE, SHARES)
-        left.set_title("Refused by the model", loc="left", weight="bold")
+        left.set_title(gettext("Refused by the model"), loc="left", weight="bold")
         left.set_yticks(range(len(groups)), [wrap_label(g.name, 22) for g in groups])
         for y, group in enumerate(groups):
             start = 0.0
@@ -64,20 +65,20 @@ def figure_outcomes(audit: Audit, one: AttributeAudit) -> Figure:
                         bbox={"facecolor": "white", "edgecolor": "none", "pad": 1} if name != "found" else None,
                     )  # fmt: skip
                 start += share
-        middle.set_title("Of those answered", loc="left", weight="bold")
+        middle.set_title(gettext("Of those answered"), loc="left", weight="bold")
         middle.set_yticks(range(len(groups)), [f"{words.number(g.answered)}" for g in groups])
         middle.set_xlim(0, 1)
         percent_ticks(middle.xaxis)
         middle.tick_params(axis="y", length=0)
         plain_axes(middle)
         _dots(right, [g.figures.get("cost") for g in groups], "s", BLUE, cost_telling(unit_of(audit)))
-        right.set_title("Mean cost of a plan", loc="left", weight="bold")
+        right.set_title(gettext("Mean cost of a plan"), loc="left", weight="bold")
         right.set_yticks(range(len(groups)), [""] * len(groups))
         for ax in (left, middle, right):
             ax.set_ylim(len(groups) - 0.4, -0.7)
         from matplotlib.patches import Patch
 
-        handles = [Patch(facecolor=c, hatch=h, edgecolor="white", label=t) for _, t, c, h in _ENDS]
+        handles = [Patch(facecolor=c, hatch=h, edgecolor="white", label=gettext(t)) for _, t, c, h in _ENDS]
         figure.legend(handles=handles, loc="outside lower left", ncols=3, frameon=False)
     return figure
 
@@ -98,8 +99,10 @@ def figure_budget(audit: Audit, one: AttributeAudit) -> Figure:
             )  # fmt: skip
         for budget in audit.budgets[:-1]:
             ax.axvline(budget, color=LIGHT, lw=1, zorder=0)
-        ax.set_xlabel(cost_axis("budget: what a plan may cost at most", unit_of(audit)))
-        _share_axis(ax, audit.grid[-1] if audit.grid else 1, "answered", unit_of(audit))
+        ax.set_xlabel(cost_axis(gettext("budget: what a plan may cost at most"), unit_of(audit)))
+        _share_axis(
+            ax, audit.grid[-1] if audit.grid else 1, gettext("of those answered, served"), unit_of(audit)
+        )
     return figure
 
 
@@ -125,7 +128,7 @@ def figure_changed_features(audit: Audit, one: AttributeAudit) -> Figure:
         ax.set_ylim(max(len(order), 1) - 0.4, -0.6)
         ax.set_xlim(-0.02, 1.02)
         percent_ticks(ax.xaxis, share=True)
-        ax.set_xlabel("share of the group's plans that ask to change this")
+        ax.set_xlabel(gettext("share of the group's plans that ask to change this"))
         ax.tick_params(axis="y", length=0)
         plain_axes(ax)
         figure.legend(loc="outside lower left", ncols=3, frameon=False)
@@ -139,15 +142,15 @@ def figure_summaries(summaries: Sequence[Summary], names: Sequence[str], most: f
         ax = figure.add_subplot()
         own = next((s.curve for s in summaries if s.curve.own), None)
         if own is not None:
-            ax.plot(own.cost, own.own, color=GREY, lw=3, alpha=0.6, label="plans of their own")
+            ax.plot(own.cost, own.own, color=GREY, lw=3, alpha=0.6, label=gettext("plans of their own"))
         for place, (one, name) in enumerate(zip(summaries, names, strict=True)):
             line, marker, colour = LINES[place % len(LINES)]
             ax.plot(
                 one.curve.cost, one.curve.served, ls=line, marker=marker, markevery=(place * 2, 10), color=colour,
                 lw=2, label=wrap_label(name, 40, 1),
             )  # fmt: skip
-        ax.set_xlabel(cost_axis("cost at most", summaries[0].unit))
-        _share_axis(ax, most, "told of", summaries[0].unit)
+        ax.set_xlabel(cost_axis(gettext("cost at most"), summaries[0].unit))
+        _share_axis(ax, most, gettext("of those told of, served"), summaries[0].unit)
     return figure
 
 
@@ -169,7 +172,7 @@ def _share_axis(ax: Axes, highest: float, what: str, unit: str) -> None:
     percent_ticks(ax.yaxis, share=True)
     if cost_telling(unit) is COSTS:
         percent_ticks(ax.xaxis)
-    ax.set_ylabel(f"of those {what}, served")
+    ax.set_ylabel(what)
     ax.legend(frameon=False, loc="lower right")
     plain_axes(ax)
     ax.grid(axis="y", color=LIGHT, lw=0.6)
@@ -179,7 +182,7 @@ def _dots(ax: Axes, values: Sequence[Estimate | None], marker: str, colour: str,
     highest = 0.0
     for y, e in enumerate(values):
         if e is None or not np.isfinite(e.value):
-            ax.text(0, y, "nobody", va="center", fontsize=9, color=GREY)
+            ax.text(0, y, gettext("nobody"), va="center", fontsize=9, color=GREY)
             continue
         ax.plot([e.low, e.high], [y, y], color=GREY, lw=2)
         ax.plot(e.value, y, marker=marker, color=colour, ms=7)

@@ -16,6 +16,7 @@ from wayforward.impact.audit.strata import Simpson, gaps_among_alike
 from wayforward.impact.audit.suppression import quoted_list, suppress_few_outcomes, suppress_small_groups
 from wayforward.impact.audit.wording import EVERYBODY_ELSE
 from wayforward.impact.privacy import FEWEST
+from wayforward.language import Translatable, gettext, translated
 from wayforward.shapes import Ints, Mask
 
 Pair = tuple[int, int | None]  # positions of two groups; None: everybody else
@@ -102,36 +103,72 @@ def _notes(
 ) -> list[str]:
     """Return what a reader should know of groups that are empty, small or never refused; anything: is compared."""
     shown = [f for f in figures if not f.hidden]
-    notes = []
+    notes: list[str] = []
     empty = [f.name for f in figures if not f.people]
     if empty and not crossed:
-        notes.append(f"Nobody belongs to the group {quoted_list(empty)}.")
+        notes.append(
+            Translatable(lambda: gettext("Nobody belongs to the group {names}.", names=quoted_list(empty)))
+        )
     spared = [f.name for f in shown if f.people and not f.refused]
     if spared:
-        notes.append(f"The model refuses nobody of the group {quoted_list(spared)}.")
+        notes.append(
+            Translatable(
+                lambda: gettext("The model refuses nobody of the group {names}.", names=quoted_list(spared))
+            )
+        )
     few = [f.name for f in shown if f.withheld and f.answered < fewest]
     guards = [f.name for f in shown if f.withheld and f.answered >= fewest]
     if guards and not crossed:
         notes.append(
-            "Withheld, too, or how fewer people fared could be worked out from the others: "
-            f"{quoted_list(guards)}."
+            Translatable(
+                lambda: gettext(
+                    "Withheld, too, or how fewer people fared could be worked out from the others: {names}.",
+                    names=quoted_list(guards),
+                )
+            )
         )
     if few and not crossed:
         notes.append(
-            f"Fewer than {fewest} people were answered of the group {quoted_list(few)}: their means would tell of a "
-            "person."
+            Translatable(
+                lambda: gettext(
+                    "Fewer than {n} people were answered of the group {names}: their means would tell of a person.",
+                    n=fewest,
+                    names=quoted_list(few),
+                )
+            )
         )
-    part = [f"{f.name} ({f.answered})" for f in shown if f.compared_refused and not f.compared]
-    small = [f"{f.name} ({f.answered})" for f in shown if f.answered and not f.compared_refused]
+    part = [(f.name, f.answered) for f in shown if f.compared_refused and not f.compared]
+    small = [(f.name, f.answered) for f in shown if f.answered and not f.compared_refused]
     if part and anything:
         notes.append(
-            f"Compared only in who is refused, with fewer than {smallest} people answered: {quoted_list(part)}."
+            Translatable(
+                lambda: gettext(
+                    "Compared only in who is refused, with fewer than {n} people answered: {names}.",
+                    n=smallest,
+                    names=_counted(part),
+                )
+            )
         )
     if small:
-        notes.append(f"Told but not compared, with fewer than {smallest} people: {quoted_list(small)}.")
+        notes.append(
+            Translatable(
+                lambda: gettext(
+                    "Told but not compared, with fewer than {n} people: {names}.",
+                    n=smallest,
+                    names=_counted(small),
+                )
+            )
+        )
     if not anything:
-        notes.append("Fewer than two groups are large enough, so nothing is compared.")
+        notes.append(
+            Translatable(lambda: gettext("Fewer than two groups are large enough, so nothing is compared."))
+        )
     return notes
+
+
+def _counted(groups: Sequence[tuple[str, int]]) -> str:
+    """Return names of groups, each with how many were answered."""
+    return quoted_list([f"{translated(name)} ({n})" for name, n in groups])
 
 
 def _is_published(

@@ -18,6 +18,7 @@ from wayforward.errors import WayforwardError
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.impact.audit.gaps import plain_number
+from wayforward.language import N_
 from wayforward.lazy import Renamed, cached_property
 from wayforward.recourse import Outcome
 from wayforward.shapes import Floats, Ints, Mask, People, PersonMask
@@ -34,20 +35,24 @@ Progress = Callable[[str, int, int], None]  # (stage, done, in all)
 
 # What each figure of a group means, and over whom; tables keep this order.
 MEANING: dict[str, str] = {
-    "refused": "refused by the model, of all people",
-    "usable": "have a usable plan, of those answered",
-    "proved": "proved: no allowed change helps, of those answered",
-    "not_found": "no plan found and none excluded, of those answered",
-    "valid": "have a plan that the model accepts, usable or not, of those answered",
-    "plausible": "have a usable plan that looks like people who are accepted, of those answered",
-    "copies": "have a plan that is the whole row of a person of the table, of those with a plan",
-    "cost": "mean cost of the plan, of those with a usable one",
-    "burden": "mean straight-line (Euclidean) distance from the person to where the plan leads, every range counting "
-    "as 1 and another level as 1, of those with a usable one",
-    "cost_all": "mean cost in shares of ranges, whoever has no plan counting as the dearest plan, of those answered",
-    "log_density": "mean log-density where the plan leads, in the world, of those with a usable one",
-    "density_gain": "mean gain in log-density by the plan, of those with a usable one",
-    "likely": "plan leads to somebody at least as likely, of those with a usable one",
+    "refused": N_("refused by the model, of all people"),
+    "usable": N_("have a usable plan, of those answered"),
+    "proved": N_("proved: no allowed change helps, of those answered"),
+    "not_found": N_("no plan found and none excluded, of those answered"),
+    "valid": N_("have a plan that the model accepts, usable or not, of those answered"),
+    "plausible": N_("have a usable plan that looks like people who are accepted, of those answered"),
+    "copies": N_("have a plan that is the whole row of a person of the table, of those with a plan"),
+    "cost": N_("mean cost of the plan, of those with a usable one"),
+    "burden": N_(
+        "mean straight-line (Euclidean) distance from the person to where the plan leads, every range counting as 1 "
+        "and another level as 1, of those with a usable one"
+    ),
+    "cost_all": N_(
+        "mean cost in shares of ranges, whoever has no plan counting as the dearest plan, of those answered"
+    ),
+    "log_density": N_("mean log-density where the plan leads, in the world, of those with a usable one"),
+    "density_gain": N_("mean gain in log-density by the plan, of those with a usable one"),
+    "likely": N_("plan leads to somebody at least as likely, of those with a usable one"),
 }
 RATES = ("refused", "usable", "proved", "not_found", "valid", "plausible", "copies", "likely")
 SHARES_SERVED = (0.25, 0.5, 0.75, 0.9)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wayforward.answers import words
+from wayforward.answers.words import in_quotes
+from wayforward.impact.audit.wording import those_of, with_interval, yes_or_no
+from wayforward.language import gettext, ngettext
 
 if TYPE_CHECKING:
     from wayforward.impact.audit.result import Audit
@@ -19,34 +22,56 @@ def text(audit: Audit) -> list[str]:
         return []
     offers, family = found["offers"], found["family"]
     out = [
-        f"Offers to {words.count(offers['people'], 'person', 'people')}, a sample, are held against what "
-        f"{words.join(offers['methods'])} find together. A cheaper option that is known is certain; that none is "
-        "known is not, unless it was proved.",
-        f"For {_share(offers['cheaper'])} a cheaper option is known; the mean offer is {_share(offers['excess'])} "
-        f"dearer than the cheapest known. {_share(offers['proved'])} of the offers are proved to be the cheapest "
-        f"possible. {_share(offers['one_way'])} of people were shown one set of features to act on, although another "
-        "way exists that costs at most half more.",
-    ]
+        gettext(
+            "Offers to {n}, a sample, are held against what {methods} find together. A cheaper option that is known is "
+            "certain; that none is known is not, unless it was proved.",
+            n=words.count(offers["people"], "person", "people"), methods=words.join(offers["methods"]),
+        ),
+        gettext(
+            "For {cheaper} a cheaper option is known; the mean offer is {excess} dearer than the cheapest known. "
+            "{proved} of the offers are proved to be the cheapest possible. {one_way} of people were shown one set of "
+            "features to act on, although another way exists that costs at most half more.",
+            **{name: _share(offers[name]) for name in ("cheaper", "excess", "proved", "one_way")},
+        ),
+    ]  # fmt: skip
     if offers["withheld"]["n"]:
-        out.append(f"Of those without an offer, {_share(offers['withheld'])} could have been made one.")
+        out.append(
+            gettext(
+                "Of those without an offer, {share} could have been made one.",
+                share=_share(offers["withheld"]),
+            )
+        )
     if offers["yardsticks"]:
         out.append(
-            "Costs disagree by nature, so that an option may be cheaper by another one is no fault. Ask why, where "
-            "offers avoid the same act by every one of them."
+            gettext(
+                "Costs disagree by nature, so that an option may be cheaper by another one is no fault. Ask why, where "
+                "offers avoid the same act by every one of them."
+            )
         )
     for gap in offers["gaps"]:
         if gap["stands"]:
             out.append(
-                f"“{gap['first']}” is shown offers {words.percent(gap['values'][0], 1)} above the cheapest known, and "
-                f"{gap['second']} {words.percent(gap['values'][1], 1)}: more than chance would make it."
-            )
+                gettext(
+                    "{first} is shown offers {one} above the cheapest known, and {second} {two}: more than chance "
+                    "would make it.",
+                    first=in_quotes(gap["first"]), one=words.percent(gap["values"][0], 1),
+                    second=those_of(gap["second"]), two=words.percent(gap["values"][1], 1),
+                )
+            )  # fmt: skip
     if family["models"]:
         out.append(
-            f"Under {words.count(family['models'], 'other model')} as good as this one, {_share(family['refusal'])} of "
-            f"the refused people would be accepted by some, and {_share(family['option'])} of the offers be refused by "
-            f"some. The dearest of these models costs a person {_share(family['spread'])} more than the cheapest, on "
-            f"average; {family['rank']} of them are cheaper for people than the model in use."
-        )
+            ngettext(
+                "Under {n} other model as good as this one, {refusal} of the refused people would be accepted by some, "
+                "and {option} of the offers be refused by some. The dearest of these models costs a person {spread} "
+                "more than the cheapest, on average; {rank} of them are cheaper for people than the model in use.",
+                "Under {n} other models as good as this one, {refusal} of the refused people would be accepted by "
+                "some, and {option} of the offers be refused by some. The dearest of these models costs a person "
+                "{spread} more than the cheapest, on average; {rank} of them are cheaper for people than the model in "
+                "use.",
+                family["models"], rank=family["rank"],
+                **{name: _share(family[name]) for name in ("refusal", "option", "spread")},
+            )
+        )  # fmt: skip
     return out
 
 
@@ -55,9 +80,9 @@ def yardsticks(audit: Audit) -> list[dict[str, str]]:
     found = audit.meta.get("honesty") or {"offers": {"yardsticks": ()}}
     return [
         {
-            "Cost": one["cost"],
-            "People with an option cheaper by more than 10 %": _share(one["cheaper"], True),
-            "It acts on, and the offer does not": ", ".join(
+            gettext("Cost"): gettext(one["cost"]),
+            gettext("People with an option cheaper by more than 10 %"): _share(one["cheaper"], True),
+            gettext("It acts on, and the offer does not"): ", ".join(
                 f"{audit.schema[name].text_label} ({words.number(n)})" for name, n in one["avoided"][:4]
             )
             or "–",
@@ -77,11 +102,11 @@ def misreports(audit: Audit) -> list[dict[str, str]]:
         feature = audit.schema[one["feature"]]
         rows.append(
             {
-                "Feature": feature.text_label,
-                "A misreport of 5 % of its range turns": _share(by_size.get(0.05)),
-                "Of a quarter of it": _share(by_size.get(0.25)),
-                "Any misreport": _share(one["turned"][-1], True),
-                "People may act on it": "yes" if one["actionable"] else "no",
+                gettext("Feature"): feature.text_label,
+                gettext("A misreport of 5 % of its range turns"): _share(by_size.get(0.05)),
+                gettext("Of a quarter of it"): _share(by_size.get(0.25)),
+                gettext("Any misreport"): _share(one["turned"][-1], True),
+                gettext("People may act on it"): yes_or_no(one["actionable"]),
             }
         )
     return rows
@@ -91,11 +116,11 @@ def _share(estimate: dict[str, Any] | None, interval: bool = False) -> str:
     if estimate is None:
         return "–"
     if not estimate["n"] or estimate["value"] is None:
-        return "not measured"
+        return gettext("not measured")
     value = words.percent(estimate["value"], 1)
     if not interval:
         return value
-    return f"{value} ({words.percent(estimate['low'], 1)} to {words.percent(estimate['high'], 1)})"
+    return with_interval(value, words.percent(estimate["low"], 1), words.percent(estimate["high"], 1))
 
 
 __all__ = ["misreports", "text", "yardsticks"]

@@ -18,6 +18,7 @@ from wayforward.impact.audit.strata import Simpson
 from wayforward.impact.audit.twins import Twins
 from wayforward.impact.audit.unread import Unread
 from wayforward.impact.audit.worst_off import Subgroup
+from wayforward.language import N_
 from wayforward.lazy import Renamed, hook
 from wayforward.plain_files import write_text
 from wayforward.schema.notebook import small_table
@@ -174,7 +175,7 @@ class Audit:
             write_text(path, text + "\n")
         return text
 
-    def report(self, path: str | Path, title: str = "Audit of recourse") -> Path:
+    def report(self, path: str | Path, title: str = N_("Audit of recourse")) -> Path:
         """Write one HTML page: the old name of `wayforward.impact.audit.report`, for one release."""
         warnings.warn(
             "Audit.report(path) is now the function wayforward.impact.audit.report(audit, path). The old name goes "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from wayforward.errors import WayforwardError
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.impact.audit.figures import Measured
+from wayforward.language import N_, Translatable, gettext
 from wayforward.shapes import Ints, Mask
 
 _ERROR = 0.05  # standard deviation of errors in carrying out a plan, in shares of a feature's range
@@ -48,7 +50,8 @@ def robustness_by_group(
                 recourse[some], measured.problem, sigma=_ERROR, draws=_DRAWS, seed=measured.seed
             )
         except WayforwardError as error:
-            measured.notes.append(f"Whether advice lasts was not measured: {error}")
+            note = partial(gettext, N_("Whether advice lasts was not measured: {why}"), why=str(error))
+            measured.notes.append(Translatable(note))
             return {}
         if (attribute, name) not in hidden:
             rows.append(_row(attribute, name, result.noise, votes[:, some]))

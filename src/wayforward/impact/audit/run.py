@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +43,7 @@ from wayforward.impact.audit.twins import Twins, twins, why_no_twins
 from wayforward.impact.audit.unread import Unread
 from wayforward.impact.audit.worst_off import worst_off_of
 from wayforward.impact.privacy import FEWEST
+from wayforward.language import Translatable, gettext, use_language
 from wayforward.methods import method as method_named
 from wayforward.shapes import Floats, Ints, People, PersonMask
 
@@ -165,7 +167,11 @@ def audit(
     how = verdicts_of(measured)
     fixed = fixed_by_group(measured, how, hidden)
     proved = proved_by_group(measured, how, proved_of, hidden)
-    evaluation_notes = (n for n in measured.judged.notes if "oracle" not in n and "MAD" not in n)
+    evaluation_notes = (
+        Translatable(partial(gettext, n))
+        for n in measured.judged.notes
+        if "oracle" not in n and "MAD" not in n
+    )
     overall = group_figures(measured, "everybody", np.ones(len(x), dtype=bool))
     return Audit(
         n=len(x),
@@ -222,7 +228,7 @@ def _with_level_names(groups: Groups, schema: Schema, x: People) -> Groups:
     if groups.feature is None or not schema.has_levels[groups.feature]:
         return groups
     feature = schema.features[groups.feature]
-    labels = tuple(feature.level_text(i) for i in range(feature.n_levels))
+    labels = tuple(Translatable(partial(feature.level_text, i)) for i in range(feature.n_levels))
     if groups.names != tuple(str(level) for level in feature.levels) or len(set(labels)) < len(labels):
         return groups
     return Groups(groups.name, labels, groups.member, groups.feature)
@@ -257,14 +263,19 @@ def _measured(
     )  # fmt: skip
     progress("measuring", 0, 1)
     density = "world" if knows_density(problem, x) else None
-    judged = evaluate(recourse, problem, seed=seed, metrics="headline", density=density)
+    with use_language("en"):  # its notes
+        judged = evaluate(recourse, problem, seed=seed, metrics="headline", density=density)
     measures = measures_of(problem, judged, density is not None)
     notes: list[str] = []
     if not np.isfinite(measures["copies"]).any():  # without a table of people nobody can tell
         del measures["copies"]
     if not np.isfinite(measures["plausible"]).any():
         del measures["plausible"]
-        notes.append("No reference people were given, so nothing is said about plausibility.")
+        notes.append(
+            Translatable(
+                lambda: gettext("No reference people were given, so nothing is said about plausibility.")
+            )
+        )
     budgets, grid = _budgets(measures["cost"])
     return Measured(
         problem, chosen, x, refused, who, recourse, judged, measures, budgets=budgets, grid=grid, seed=seed,
@@ -301,7 +312,10 @@ def _with_second_method(measured: Measured, beside: str | Method | None) -> Meas
             workers=method.workers_, on=method.on_,
         )  # fmt: skip
     except WayforwardError as error:
-        measured.notes.append(f"No second method stands beside the first: {str(error).rstrip('.')}.")
+        why = str(error).rstrip(".")
+        measured.notes.append(
+            Translatable(lambda: gettext("No second method stands beside the first: {why}.", why=why))
+        )
         return measured
     cost = np.where(recourse.found[:, 0], recourse.plain_cost[:, 0], np.nan)
     return replace(measured, second=second.name, second_cost=cost)
@@ -313,11 +327,29 @@ def _large_enough(attributes: Sequence[Groups], fewest: int, notes: list[str]) -
     for one in attributes:
         large, gone = without_small_groups(one, fewest)
         if gone:
-            notes.append(f"{one.name}: left out, with fewer than {fewest} people or so that these cannot be worked "
-                         f"out: {quoted_list(gone)}.")  # fmt: skip
+            notes.append(Translatable(partial(_left_out, one.name, fewest, gone)))
         if large is not None:
             usable.append(large)
     return usable
+
+
+def _left_out(name: str, fewest: int, gone: Sequence[str]) -> str:
+    return gettext(
+        "{name}: left out, with fewer than {n} people or so that these cannot be worked out: {groups}.",
+        name=name, n=fewest, groups=quoted_list(gone),
+    )  # fmt: skip
+
+
+def _parts_of_few(name: str, fewest: int) -> str:
+    return gettext(
+        "{name}: left out, with parts of fewer than {n} people, which could be worked out.",
+        name=name,
+        n=fewest,
+    )
+
+
+def _many_parts(name: str, n: int) -> str:
+    return gettext("{name} has {n} parts, too many to compare. Make fewer groups.", name=name, n=n)
 
 
 def _attributes(measured: Measured, intersections: bool, fewest: int) -> list[tuple[Groups, bool]]:
@@ -326,14 +358,10 @@ def _attributes(measured: Measured, intersections: bool, fewest: int) -> list[tu
     for a, b in itertools.combinations(measured.attributes, 2) if intersections else ():
         crossed = a.cross(b)
         if fewest > FEWEST and cells_of_few(a, b, fewest):
-            measured.notes.append(
-                f"{crossed.name}: left out, with parts of fewer than {fewest} people, which could be worked out."
-            )
+            measured.notes.append(Translatable(partial(_parts_of_few, crossed.name, fewest)))
             continue
         if crossed.n_groups > _MOST_PARTS:
-            measured.notes.append(
-                f"{crossed.name} has {crossed.n_groups} parts, too many to compare. Make fewer groups."
-            )
+            measured.notes.append(Translatable(partial(_many_parts, crossed.name, crossed.n_groups)))
         else:
             out.append((crossed, True))
     return out
@@ -344,7 +372,9 @@ def _with_twins(one: AttributeAudit, measured: Measured, most: int) -> Attribute
     groups = next((a for a in measured.attributes if a.name == one.name), None)
     if groups is None or one.crossed:
         return one
-    reason = why_no_twins(measured.problem, groups) or ("none were asked for" if most < 1 else "")
+    reason = why_no_twins(measured.problem, groups) or (
+        Translatable(lambda: gettext("none were asked for")) if most < 1 else ""
+    )
     if reason:
         return replace(one, twins=Twins(one.name, reason))
     measured.progress(f"twins by {one.name}", 0, 1)
@@ -368,10 +398,10 @@ def _meta(measured: Measured) -> dict[str, Any]:
         "method": measured.method.name,
         "parameters": measured.method.parameters(),
         "model": type(problem.model).__name__,
-        "target": problem.target.describe(),
+        "target": Translatable(problem.target.text),
         "world": "independent" if problem.independent else type(problem.world).__name__,
         "cost_unit": problem.cost.unit,
-        "robust": None if problem.robust is None else problem.robust.describe(),
+        "robust": None if problem.robust is None else Translatable(problem.robust.text),
         "seed": measured.seed,
         "smallest_group_compared": measured.smallest,
         "second_method": measured.second,

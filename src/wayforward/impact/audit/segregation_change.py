@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from wayforward.impact.audit.comparison import MOST_PAIRED
 from wayforward.impact.audit.figures import Measured
 from wayforward.impact.audit.result import AttributeAudit
 from wayforward.impact.segregation import before_after_each
+from wayforward.language import N_, Translatable, gettext
 from wayforward.shapes import Ints
 
 _POPULATION = 6000  # people among whom segregation is measured
@@ -32,7 +34,10 @@ def with_segregation(audits: list[AttributeAudit], measured: Measured) -> list[A
             try:
                 one = replace(one, society=_changes(measured, groups, rows, answers, large))
             except WayforwardError as error:
-                one = replace(one, notes=(*one.notes, f"Segregation was not measured: {error}"))
+                note = Translatable(
+                    partial(gettext, N_("Segregation was not measured: {why}"), why=str(error))
+                )
+                one = replace(one, notes=(*one.notes, note))
         out.append(one)
     return out
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from wayforward.answers import words
 from wayforward.groups import Groups
 from wayforward.impact.audit.figures import Measured
 from wayforward.impact.audit.gaps import plain_number
+from wayforward.language import Translatable, gettext
 from wayforward.shapes import Floats, Ints, Mask
 
 
@@ -74,7 +76,7 @@ def gaps_among_alike(
             if min((a & both).sum(), (b & both).sum()) >= measured.fewest:
                 within, own = _difference(values[a & both], values[b & both])
                 n = int((a & both).sum() + (b & both).sum())
-                by = "only where a second method finds a plan, too"
+                by = Translatable(lambda: gettext("only where a second method finds a plan, too"))
                 out.append(Simpson(groups.name, metric, *names, by, whole, within, 1, n, (error, own)))
     return out
 
@@ -85,11 +87,14 @@ def _strata(measured: Measured, groups: Groups) -> list[tuple[str, Ints]]:
     out: list[tuple[str, Ints]] = []
     if score.size and np.isfinite(score).all():
         edges = np.unique(np.quantile(score, (0.2, 0.4, 0.6, 0.8)))
-        out.append(("how far from a yes the model puts them, in fifths", np.searchsorted(edges, score)))
+        by = Translatable(lambda: gettext("how far from a yes the model puts them, in fifths"))
+        out.append((by, np.searchsorted(edges, score)))
     features = measured.problem.schema.features
     for other in measured.attributes:
         if other.name != groups.name:
-            name = other.name if other.feature is None else words.label(features[other.feature])
+            name = other.name
+            if other.feature is not None:
+                name = Translatable(partial(words.label, features[other.feature]))
             out.append((name, other.member[measured.who]))
     return out
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from wayforward.impact.audit.result import AttributeAudit
 from wayforward.impact.privacy import FEWEST
 from wayforward.impact.summaries import Summariser, Summary, summarize
 from wayforward.impact.summaries.registry import summariser
+from wayforward.language import N_, Translatable, gettext
 from wayforward.shapes import Floats, Mask
 
 
@@ -46,7 +48,11 @@ def summaries_of(measured: Measured, summarisers: Sequence[Summariser], most: in
                 )
             )  # fmt: skip
         except WayforwardError as error:
-            measured.notes.append(f"No rules for many were made by {one.name}: {str(error).rstrip('.')}.")
+            why = str(error).rstrip(".")
+            note = partial(
+                gettext, N_("No rules for many were made by {name}: {why}."), name=one.name, why=why
+            )
+            measured.notes.append(Translatable(note))
     return out
 
 

@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from wayforward.answers import words
+from wayforward.answers.words import in_quotes
 from wayforward.evaluate.stats import NOTHING
 from wayforward.groups import Groups
 from wayforward.impact.audit.figures import RATES, GroupFigures
-from wayforward.impact.audit.wording import in_quotes
 from wayforward.impact.privacy import FEWEST
 from wayforward.impact.summaries.summary import Summary
+from wayforward.language import Translatable, gettext, translated
 
 
 def suppress_small_groups(
@@ -26,21 +27,39 @@ def suppress_small_groups(
     tiny = [g for g, f in enumerate(figures) if 0 < f.people < FEWEST]
     if not tiny:
         return figures, []
-    why = dict.fromkeys(tiny, f"withheld: fewer than {FEWEST} people")
-    notes = [f"Withheld, with fewer than {FEWEST} people: {quoted_list([figures[g].name for g in tiny])}."]
+    fewer: str = Translatable(lambda: gettext("withheld: fewer than {n} people", n=FEWEST))
+    why, names = dict.fromkeys(tiny, fewer), [figures[g].name for g in tiny]
+    notes: list[str] = [
+        Translatable(
+            lambda: gettext(
+                "Withheld, with fewer than {n} people: {names}.", n=FEWEST, names=quoted_list(names)
+            )
+        )
+    ]
     if sum(figures[g].people for g in tiny) + unlabelled < FEWEST:
         spare = [g for g, f in enumerate(figures) if FEWEST <= f.people < max(smallest, FEWEST)]
         if spare:
             guard = min(spare, key=lambda g: figures[g].people)
-            why[guard] = "withheld: or a smaller group could be worked out from it"
+            guards = [figures[guard].name]
+            why[guard] = Translatable(
+                lambda: gettext("withheld: or a smaller group could be worked out from it")
+            )
             notes.append(
-                "Withheld, too, or these could be worked out from the others: "
-                f"{quoted_list([figures[guard].name])}."
+                Translatable(
+                    lambda: gettext(
+                        "Withheld, too, or these could be worked out from the others: {names}.",
+                        names=quoted_list(guards),
+                    )
+                )
             )
         else:
             notes.append(
-                "Whoever takes all other groups from everybody still learns how many of these are refused: leave them "
-                "without a label, or join them to another group."
+                Translatable(
+                    lambda: gettext(
+                        "Whoever takes all other groups from everybody still learns how many of these are refused: "
+                        "leave them without a label, or join them to another group."
+                    )
+                )
             )
     return tuple(_suppressed(f, why[g]) if g in why else f for g, f in enumerate(figures)), notes
 
@@ -137,4 +156,4 @@ def without_people(summary: Summary, hidden: set[tuple[str, str]], fewest: int =
 
 def quoted_list(names: Sequence[str]) -> str:
     """Return names as people read them in a sentence."""
-    return words.join([in_quotes(name) for name in names])
+    return words.join([in_quotes(translated(name)) for name in names])

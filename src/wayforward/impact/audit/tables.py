@@ -13,7 +13,6 @@ from wayforward.impact.audit.wording import (
     DIMENSIONS,
     MEASURES,
     SHARES,
-    SUMMARIES,
     clear_of_zero,
     cost_telling,
     cost_unit,
@@ -26,11 +25,15 @@ from wayforward.impact.audit.wording import (
     p_value,
     share,
     stored_rate,
+    summary_name,
     telling,
     unit_of,
+    with_interval,
+    yes_or_no,
 )
 from wayforward.impact.privacy import FEWEST
 from wayforward.impact.summaries.summary import listed
+from wayforward.language import N_, gettext, language
 
 if TYPE_CHECKING:
     from wayforward.evaluate.stats import Estimate
@@ -44,17 +47,32 @@ if TYPE_CHECKING:
 TableRows = list[dict[str, str]]  # column -> text
 
 _COUNTS = (
-    "Group", "People", "Refused", "Answered", "Have a usable plan", "No allowed change helps (proved)",
-    "No plan found", "Compared",
+    N_("Group"), N_("People"), N_("Refused"), N_("Answered"), N_("Have a usable plan"),
+    N_("No allowed change helps (proved)"), N_("No plan found"), N_("Compared"),
 )  # fmt: skip
 _WORLDS = {
-    "independent": "independent: acting on one thing moves nothing else",
-    "BoundSCM": "structural equations say what follows from an act",
-    "LinearWorld": "linear equations, fitted to data, say what follows from an act",
-    "CausalFlow": "a causal flow, fitted to data, says what follows from an act",
-    "GaussianProcessWorld": "Gaussian processes over a causal graph, fitted to data, say what follows from an act",
-    "SubPopulation": "what an act moves takes fresh noise, as of other people alike",
+    "independent": N_("independent: acting on one thing moves nothing else"),
+    "BoundSCM": N_("structural equations say what follows from an act"),
+    "LinearWorld": N_("linear equations, fitted to data, say what follows from an act"),
+    "CausalFlow": N_("a causal flow, fitted to data, says what follows from an act"),
+    "GaussianProcessWorld": N_(
+        "Gaussian processes over a causal graph, fitted to data, say what follows from an act"
+    ),
+    "SubPopulation": N_("what an act moves takes fresh noise, as of other people alike"),
 }
+
+_BUDGETS = [
+    N_("Within {cost} (enough for a quarter of the plans)"),
+    N_("Within {cost} (enough for half of the plans)"),
+    N_("Within {cost} (enough for three quarters of the plans)"),
+    N_("Within {cost} (enough for all plans)"),
+]
+_TO_SERVE = (
+    N_("To serve a quarter"),
+    N_("To serve half"),
+    N_("To serve three quarters"),
+    N_("To serve nine in ten"),
+)
 
 
 def everybody(audit: Audit) -> TableRows:
@@ -65,10 +83,10 @@ def everybody(audit: Audit) -> TableRows:
         if e.n:
             rows.append(
                 {
-                    "Measure": heading(MEASURES[name]),
-                    "Value": show(e.value),
-                    "95 % interval": f"{show(e.low)} to {show(e.high)}",
-                    "People behind it": words.number(e.n),
+                    gettext("Measure"): heading(gettext(MEASURES[name])),
+                    gettext("Value"): show(e.value),
+                    gettext("95 % interval"): gettext("{low} to {high}", low=show(e.low), high=show(e.high)),
+                    gettext("People behind it"): words.number(e.n),
                 }
             )
     return rows
@@ -76,15 +94,18 @@ def everybody(audit: Audit) -> TableRows:
 
 def counts(one: AttributeAudit) -> TableRows:
     """Return how many people stand behind the numbers of each group."""
-    rows = []
+    rows, heads = [], [gettext(name) for name in _COUNTS]
     for g in one.groups:
         if g.hidden:
-            rows.append(dict.fromkeys(_COUNTS, g.hidden) | {"Group": g.name})
+            rows.append(dict.fromkeys(heads, g.hidden) | {heads[0]: g.name})
             continue
-        ends = ["withheld" if g.counts_withheld else words.number(n) for n in (g.found, g.proved, g.open)]
+        withheld = gettext("withheld")
+        ends = [withheld if g.counts_withheld else words.number(n) for n in (g.found, g.proved, g.open)]
         people = map(words.number, (g.people, g.refused, g.answered))
-        compared = "yes" if g.compared else "in who is refused" if g.compared_refused else "too few"
-        rows.append(dict(zip(_COUNTS, (g.name, *people, *ends, compared), strict=True)))
+        compared = yes_or_no(True) if g.compared else gettext("too few")
+        if g.compared_refused and not g.compared:
+            compared = gettext("in who is refused")
+        rows.append(dict(zip(heads, (g.name, *people, *ends, compared), strict=True)))
     return rows
 
 
@@ -94,11 +115,12 @@ def measure_rows(audit: Audit, one: AttributeAudit, measures: list[str], rate: b
     for g in one.groups:
         if not g.people or g.hidden or (g.withheld and not rate):
             continue
-        row = {"Group": g.name}
+        row = {gettext("Group"): g.name}
         for m in measures:
             e = g.figures.get(m)
             hidden = g.withheld and (e is None or not e.n)
-            row[heading(MEASURES[m])] = "withheld" if hidden else telling(m, unit_of(audit)).estimate(e)
+            figure = gettext("withheld") if hidden else telling(m, unit_of(audit)).estimate(e)
+            row[heading(gettext(MEASURES[m]))] = figure
         rows.append(row)
     return rows
 
@@ -112,29 +134,30 @@ def gap_row(audit: Audit, gap: Gap) -> dict[str, str]:
     """Return one difference with both sides, its interval and p-values."""
     how = telling(gap.metric, unit_of(audit))
     return {
-        "Measure": heading(measure_name(gap.metric)),
-        "Group": f"{name_of(gap.first)}: {how.value(gap.values[0])} of {words.number(gap.counts[0])}",
-        "Beside": f"{name_of(gap.second)}: {how.value(gap.values[1])} of {words.number(gap.counts[1])}",
-        "Difference": how.difference(gap.estimate),
-        "p, alone": p_value(gap.p),
-        "p, corrected": p_value(gap.corrected),
-        "Stands": "yes" if gap.significant else "no",
+        gettext("Measure"): heading(measure_name(gap.metric)),
+        gettext("Group"): _side(how, gap.first, gap.values[0], gap.counts[0]),
+        gettext("Beside"): _side(how, gap.second, gap.values[1], gap.counts[1]),
+        gettext("Difference"): how.difference(gap.estimate),
+        gettext("p, alone"): p_value(gap.p),
+        gettext("p, corrected"): p_value(gap.corrected),
+        gettext("Stands"): yes_or_no(gap.significant),
     }
+
+
+def _side(how: Telling, name: str, value: float, n: int) -> str:
+    return gettext("{name}: {value} of {n}", name=name_of(name), value=how.value(value), n=words.number(n))
 
 
 def served(audit: Audit, one: AttributeAudit) -> TableRows:
     """Return the share of each group that common budgets serve."""
-    names = ["a quarter of the", "half of the", "three quarters of the", "all"]
-    if len(audit.budgets) != 4:
-        names = [""] * len(audit.budgets)
+    names = _BUDGETS if len(audit.budgets) == 4 else [N_("Within {cost}")] * len(audit.budgets)
     rows = []
     for g in one.groups:
         if not g.answered or g.withheld:
             continue
-        row = {"Group": f"{g.name} ({words.number(g.answered)})"}
+        row = {gettext("Group"): f"{g.name} ({words.number(g.answered)})"}
         for budget, name, e in zip(audit.budgets, names, g.served, strict=True):
-            of = f" (enough for {name} plans)" if name else ""
-            row[f"Within {_cost(audit).value(budget)}{of}"] = SHARES.estimate(e)
+            row[gettext(name, cost=_cost(audit).value(budget))] = SHARES.estimate(e)
         rows.append(row)
     return rows
 
@@ -150,12 +173,11 @@ def needed(audit: Audit, one: AttributeAudit) -> TableRows:
     def cell(e: Estimate) -> str:
         if np.isfinite(e.value):
             return _cost(audit).estimate(e)
-        return "too few plans to tell" if np.isnan(e.value) else "no budget does"
+        return gettext("too few plans to tell") if np.isnan(e.value) else gettext("no budget does")
 
-    names = ("a quarter", "half", "three quarters", "nine in ten")
     return [
-        {"Group": f"{g.name} ({words.number(g.answered)})"}
-        | {f"To serve {name}": cell(e) for name, e in zip(names, g.needed, strict=True)}
+        {gettext("Group"): f"{g.name} ({words.number(g.answered)})"}
+        | {gettext(name): cell(e) for name, e in zip(_TO_SERVE, g.needed, strict=True)}
         for g in one.groups
         if g.answered and not g.withheld
     ]
@@ -170,7 +192,7 @@ def changed_features(audit: Audit, one: AttributeAudit) -> TableRows:
     order = [int(j) for j in np.argsort(-shares.max(0), kind="stable") if shares[:, j].max() > 0]
     return [
         {
-            "Feature": audit.schema.features[j].text_label,
+            gettext("Feature"): audit.schema.features[j].text_label,
             **{f"{g.name} ({words.count(g.found, 'plan')})": words.percent(g.acted_on[j]) for g in groups},
         }
         for j in order
@@ -194,13 +216,15 @@ def gaps_among_alike(audit: Audit, one: AttributeAudit) -> TableRows:
         decimals = how.decimals(s.whole, s.within)
         rows.append(
             {
-                "Measure": heading(MEASURES[s.metric]),
-                "Groups": f"{name_of(s.first)} less {name_of(s.second)}",
-                "Among people alike in": s.by,
-                "As it is": how.more(s.whole, decimals),
-                "Among them": how.more(s.within, decimals),
-                "People": words.number(s.n),
-                "Direction": _turn(s),
+                gettext("Measure"): heading(gettext(MEASURES[s.metric])),
+                gettext("Groups"): gettext(
+                    "{first} less {second}", first=name_of(s.first), second=name_of(s.second)
+                ),
+                gettext("Among people alike in"): s.by,
+                gettext("As it is"): how.more(s.whole, decimals),
+                gettext("Among them"): how.more(s.within, decimals),
+                gettext("People"): words.number(s.n),
+                gettext("Direction"): _turn(s),
             }
         )
     return rows
@@ -209,9 +233,11 @@ def gaps_among_alike(audit: Audit, one: AttributeAudit) -> TableRows:
 def _turn(s: Simpson) -> str:
     """Return which of the two differences is clear of chance, where they point opposite ways."""
     if not s.turns:
-        return "stays" if s.whole * s.within >= 0 else "may be chance"
+        return gettext("stays") if s.whole * s.within >= 0 else gettext("may be chance")
     whole, within = abs(s.whole) > 1.96 * s.errors[0], abs(s.within) > 1.96 * s.errors[1]
-    return "turns" if whole and within else "gone among them" if whole else "seen only among them"
+    if whole and within:
+        return gettext("turns")
+    return gettext("gone among them") if whole else gettext("seen only among them")
 
 
 def twin_pairs(audit: Audit, one: AttributeAudit) -> TableRows:
@@ -220,40 +246,43 @@ def twin_pairs(audit: Audit, one: AttributeAudit) -> TableRows:
         return []
     return [
         {
-            "Person's group": pair.group,
-            "Twin's group": pair.other,
-            "People": words.number(pair.people),
-            "Twin is accepted": SHARES.estimate(pair.accepted),
-            "Twin's cost less the person's": _cost(audit).difference(pair.difference),
-            "Plan for one of the two only": SHARES.estimate(pair.one_sided),
+            gettext("Person's group"): pair.group,
+            gettext("Twin's group"): pair.other,
+            gettext("People"): words.number(pair.people),
+            gettext("Twin is accepted"): SHARES.estimate(pair.accepted),
+            gettext("Twin's cost less the person's"): _cost(audit).difference(pair.difference),
+            gettext("Plan for one of the two only"): SHARES.estimate(pair.one_sided),
         }
         for pair in one.twins.pairs
     ]
+
+
+_MORE = N_("more segregated"), N_("more segregated, may be chance")
+_LESS = N_("less segregated"), N_("less segregated, may be chance")
 
 
 def segregation(one: AttributeAudit) -> TableRows:
     """Return each dimension of each group's segregation before and after people act."""
 
     def plain(value: float | None) -> str:
-        return "not known" if value is None else words.number(value, 4)
+        return gettext("not known") if value is None else words.number(value, 4)
 
     rows = []
     for group, stored in one.society.items():
         for dimension, parts in stored["dimensions"].items():
             d = parts["difference"]
-            way = "more segregated" if dimension in stored["worse"] else "less segregated"
+            sure, perhaps = _MORE if dimension in stored["worse"] else _LESS
+            way = gettext(sure if clear_of_zero(d) else perhaps)
             if d["value"] is None or abs(d["value"]) < 5e-5:
-                way = "as before"
-            elif not clear_of_zero(d):
-                way += ", may be chance"
+                way = gettext("as before")
             rows.append(
                 {
-                    "Group": group,
-                    "Dimension": DIMENSIONS[dimension][0],
-                    "Before": plain(parts["before"]["value"]),
-                    "After": plain(parts["after"]["value"]),
-                    "Change": f"{plain(d['value'])} ({plain(d['low'])} to {plain(d['high'])})",
-                    "Direction": way,
+                    gettext("Group"): group,
+                    gettext("Dimension"): gettext(DIMENSIONS[dimension][0]),
+                    gettext("Before"): plain(parts["before"]["value"]),
+                    gettext("After"): plain(parts["after"]["value"]),
+                    gettext("Change"): with_interval(plain(d["value"]), plain(d["low"]), plain(d["high"])),
+                    gettext("Direction"): way,
                 }
             )
     return rows
@@ -261,24 +290,26 @@ def segregation(one: AttributeAudit) -> TableRows:
 
 def parts_of_two(audit: Audit, one: AttributeAudit) -> TableRows:
     """Return the results of each part of an intersection of two attributes."""
-    rows = []
+    rows, withheld = [], gettext("withheld")
     for g in one.groups:
         if g.hidden or not (g.answered or g.compared_refused):
             continue
         differs = ", ".join(
-            MEASURES[gap.metric] for gap in one.gaps if gap.first == g.name and gap.significant
+            gettext(MEASURES[gap.metric]) for gap in one.gaps if gap.first == g.name and gap.significant
         )
         rows.append(
             {
-                "Part": g.name,
-                "People": words.number(g.people),
-                "Refused": SHARES.estimate(g.figures["refused"]),
-                "Answered": words.number(g.answered),
-                "Have a usable plan": "withheld" if g.withheld else SHARES.estimate(g.figures["usable"]),
-                "Proved: none exists": "withheld" if g.counts_withheld else words.number(g.proved),
-                "Mean cost": "withheld" if g.withheld else _cost(audit).estimate(g.figures["cost"]),
-                "Differs from everybody else in": differs
-                or ("nothing that stands" if g.compared_refused else "too few to say"),
+                gettext("Part"): g.name,
+                gettext("People"): words.number(g.people),
+                gettext("Refused"): SHARES.estimate(g.figures["refused"]),
+                gettext("Answered"): words.number(g.answered),
+                gettext("Have a usable plan"): withheld
+                if g.withheld
+                else SHARES.estimate(g.figures["usable"]),
+                gettext("Proved: none exists"): withheld if g.counts_withheld else words.number(g.proved),
+                gettext("Mean cost"): withheld if g.withheld else _cost(audit).estimate(g.figures["cost"]),
+                gettext("Differs from everybody else in"): differs
+                or (gettext("nothing that stands") if g.compared_refused else gettext("too few to say")),
             }
         )
     return rows
@@ -288,13 +319,13 @@ def worst_off(audit: Audit, sub: Subgroup) -> dict[str, str]:
     """Return one subgroup beside everybody else."""
     how = telling(sub.metric, unit_of(audit))
     return {
-        "People": heading(listed(sub.conditions)),
-        "Measure": heading(MEASURES[sub.metric]),
-        "In it": f"{how.value(sub.value)} of {words.number(sub.n)}",
-        "Everybody else": how.value(sub.rest),
-        "Difference": how.difference(sub.gap),
-        "p, corrected": p_value(sub.corrected),
-        "Stands": "yes" if sub.significant and sub.fares_worse else "no",
+        gettext("People"): heading(listed(sub.conditions)),
+        gettext("Measure"): heading(gettext(MEASURES[sub.metric])),
+        gettext("In it"): gettext("{value} of {n}", value=how.value(sub.value), n=words.number(sub.n)),
+        gettext("Everybody else"): how.value(sub.rest),
+        gettext("Difference"): how.difference(sub.gap),
+        gettext("p, corrected"): p_value(sub.corrected),
+        gettext("Stands"): yes_or_no(sub.significant and sub.fares_worse),
     }
 
 
@@ -302,13 +333,13 @@ def summary_lines(one: Summary) -> TableRows:
     """Return the lines of a summary."""
     return [
         {
-            "Rule": str(place),
-            "For whom": heading(listed(line.who) or "everybody"),
-            "What to do": f"{words.sentence(listed(line.change))} {line.how_much}".rstrip(),
-            "Speaks to": words.number(line.n_addressed),
-            "Works for, of these": SHARES.estimate(line.works),
-            "Mean cost, where it works": cost_telling(one.unit).estimate(line.cost),
-            "Cheapest that works, of all": share(line.used),
+            gettext("Rule"): str(place),
+            gettext("For whom"): heading(listed(line.who) or gettext("everybody")),
+            gettext("What to do"): f"{words.sentence(listed(line.change))} {line.how_much}".rstrip(),
+            gettext("Speaks to"): words.number(line.n_addressed),
+            gettext("Works for, of these"): SHARES.estimate(line.works),
+            gettext("Mean cost, where it works"): cost_telling(one.unit).estimate(line.cost),
+            gettext("Cheapest that works, of all"): share(line.used),
         }
         for place, line in enumerate(one.lines, 1)
     ]
@@ -319,14 +350,14 @@ def summary_groups(audit: Audit, one: Summary) -> TableRows:
     titles = feature_titles(audit)
     return [
         {
-            "Group": f"{titles.get(part.attribute, part.attribute)}: {part.group}"
+            gettext("Group"): f"{titles.get(part.attribute, part.attribute)}: {part.group}"
             if part.attribute
-            else "Everybody",
-            "People told of": words.number(part.served.n),
-            "Served by a rule": SHARES.estimate(part.served),
-            "Served by a plan of their own": SHARES.estimate(part.own_served),
-            "Mean cost of the rules": _cost(audit).estimate(part.cost),
-            "Rules cost more than own plans by": _cost(audit).difference(part.extra),
+            else gettext("Everybody"),
+            gettext("People told of"): words.number(part.served.n),
+            gettext("Served by a rule"): SHARES.estimate(part.served),
+            gettext("Served by a plan of their own"): SHARES.estimate(part.own_served),
+            gettext("Mean cost of the rules"): _cost(audit).estimate(part.cost),
+            gettext("Rules cost more than own plans by"): _cost(audit).difference(part.extra),
         }
         for part in (one.everybody, *one.groups)
         if part.served.n >= FEWEST
@@ -337,15 +368,19 @@ def summaries_served(audit: Audit) -> TableRows:
     """Return shares served at the common budgets, by each summary and by plans of their own."""
     rows = []
     for one in audit.summaries:
-        sides = [(SUMMARIES.get(one.name, one.name), one.curve.served, one.everybody.served)]
+        sides = [(summary_name(one.name), one.curve.served, one.everybody.served)]
         if one is audit.summaries[-1] and one.curve.own:
-            sides.append(("Plans of their own", one.curve.own, one.everybody.own_served))
+            sides.append((gettext("Plans of their own"), one.curve.own, one.everybody.own_served))
         for name, curve, whole in sides:
             at = dict(zip(one.curve.cost, curve, strict=True))
             rows.append(
-                {"Way": name}
-                | {f"Within {_cost(audit).value(b)}": share(at[b]) for b in audit.budgets if b in at}
-                | {"At any cost": share(whole.value)}
+                {gettext("Way"): name}
+                | {
+                    gettext("Within {cost}", cost=_cost(audit).value(b)): share(at[b])
+                    for b in audit.budgets
+                    if b in at
+                }
+                | {gettext("At any cost"): share(whole.value)}
             )
     return rows
 
@@ -356,14 +391,14 @@ def robustness(audit: Audit) -> TableRows:
     for side in audit.robustness.get("groups", ()):
         attribute = titles.get(side["attribute"], side["attribute"])
         row = {
-            "Group": f"{attribute}: {side['group']}" if attribute else side["group"],
-            "Plans": words.number(side["n"]),
-            "A yes when carried out with errors": stored_rate(side["yes_with_errors"]),
+            gettext("Group"): f"{attribute}: {side['group']}" if attribute else gettext(side["group"]),
+            gettext("Plans"): words.number(side["n"]),
+            gettext("A yes when carried out with errors"): stored_rate(side["yes_with_errors"]),
         }
         if audit.robustness["models"]:
-            row["Still a yes under each model trained again"] = each_model(side)
-            row["On average"] = stored_rate(side["yes_of_retrained_models"])
-            row["All retrained models say yes"] = stored_rate(side["yes_of_all_retrained_models"])
+            row[gettext("Still a yes under each model trained again")] = each_model(side)
+            row[gettext("On average")] = stored_rate(side["yes_of_retrained_models"])
+            row[gettext("All retrained models say yes")] = stored_rate(side["yes_of_all_retrained_models"])
         rows.append(row)
     return rows
 
@@ -376,13 +411,13 @@ def fixed(audit: Audit) -> TableRows:
         none = side["proved"] + side["listed"]
         rows.append(
             {
-                "Group": f"{attribute}: {side['group']}" if attribute else side["group"],
-                "Refused people answered": words.number(side["n"]),
-                "Recourse is possible": words.number(side["possible"]),
-                "Fixed: proved for everything within reach": words.number(side["proved"]),
-                "Fixed: every place within reach was judged": words.number(side["listed"]),
-                "Open": words.number(side["open"]),
-                "Share fixed": words.percent(none / side["n"], 1) if side["n"] else "–",
+                gettext("Group"): f"{attribute}: {side['group']}" if attribute else gettext(side["group"]),
+                gettext("Refused people answered"): words.number(side["n"]),
+                gettext("Recourse is possible"): words.number(side["possible"]),
+                gettext("Fixed: proved for everything within reach"): words.number(side["proved"]),
+                gettext("Fixed: every place within reach was judged"): words.number(side["listed"]),
+                gettext("Still open"): words.number(side["open"]),
+                gettext("Share fixed"): words.percent(none / side["n"], 1) if side["n"] else "–",
             }
         )
     return rows
@@ -391,25 +426,32 @@ def fixed(audit: Audit) -> TableRows:
 def facts(audit: Audit) -> TableRows:
     """Return what was audited, how, with what settings and versions."""
     m = audit.meta
+    summary = m.get("method_in_words", "") if language() == "en" else ""  # methods' own words are English
+    method = ": ".join(t for t in (m.get("method", ""), summary) if t)
+    yes = m.get("target", "")
+    if m.get("yes_means"):
+        yes = gettext("{target}; it means: {means}", target=yes, means=m["yes_means"])
     rows: list[tuple[str, Any]] = [
-        ("Method", ": ".join(t for t in (m.get("method", ""), m.get("method_in_words", "")) if t)),
-        *([] if m.get("model") == "Wrapped" else [("Model", m.get("model", ""))]),
-        ("A yes is", "; it means: ".join(t for t in (m.get("target", ""), m.get("yes_means", "")) if t)),
-        ("World", _WORLDS.get(m.get("world", ""), m.get("world", ""))),
-        ("Cost", cost_unit(audit)),
-        *([("A plan must also be", m["robust"])] if m.get("robust") else []),
-        ("People looked at", words.number(audit.n)),
-        ("Refused", words.number(audit.refused)),
-        ("Answered", words.number(audit.answered)),
-        ("Smallest group that is compared", words.number(m.get("smallest_group_compared", 0))),
-        ("Second method", m.get("second_method") or "none"),
-        ("Correction", audit.correction),
-        ("Seed", m.get("seed", "")),
-        ("Plans that the method called good and this audit did not", m.get("refuted", 0)),
+        (gettext("Method"), method),
+        *([] if m.get("model") == "Wrapped" else [(gettext("Model"), m.get("model", ""))]),
+        (gettext("A yes is"), yes),
+        (gettext("World"), gettext(_WORLDS.get(m.get("world", ""), m.get("world", "")))),
+        (gettext("Cost"), cost_unit(audit)),
+        *([(gettext("A plan must also be"), m["robust"])] if m.get("robust") else []),
+        (gettext("People looked at"), words.number(audit.n)),
+        (gettext("Refused"), words.number(audit.refused)),
+        (gettext("Answered"), words.number(audit.answered)),
+        (gettext("Smallest group that is compared"), words.number(m.get("smallest_group_compared", 0))),
+        (gettext("Second method"), m.get("second_method") or gettext("none")),
+        (gettext("Correction"), audit.correction),
+        (gettext("Seed"), m.get("seed", "")),
+        (gettext("Plans that the method called good and this audit did not"), m.get("refuted", 0)),
     ]
-    rows += [(f"Data: {name}", value) for name, value in m.get("source", {}).items()]
-    rows += [(f"Version of {name}", v) for name, v in m.get("versions", {}).items()]
-    return [{"Fact": name, "Value": str(value)} for name, value in rows]
+    rows += [
+        (gettext("Data: {name}", name=gettext(name)), value) for name, value in m.get("source", {}).items()
+    ]
+    rows += [(gettext("Version of {name}", name=name), v) for name, v in m.get("versions", {}).items()]
+    return [{gettext("Fact"): name, gettext("Value"): str(value)} for name, value in rows]
 
 
 def features(audit: Audit) -> TableRows:
@@ -420,7 +462,10 @@ def features(audit: Audit) -> TableRows:
 def meanings(audit: Audit) -> TableRows:
     """Return what every measure of this audit is."""
     return [
-        {"Measure": heading(MEASURES[name]), "What it is": words.sentence(text)}
+        {
+            gettext("Measure"): heading(gettext(MEASURES[name])),
+            gettext("What it is"): words.sentence(gettext(text)),
+        }
         for name, text in MEANING.items()
         if name in audit.overall.figures
     ]

@@ -10,6 +10,7 @@ Algorithmic Recourse, AAAI.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from wayforward.evaluate import stats
 from wayforward.evaluate.actions import out_of_domain
 from wayforward.evaluate.stats import Estimate
 from wayforward.impact.privacy import mean_of_enough
+from wayforward.language import N_, Translatable, gettext
 from wayforward.shapes import Floats, Ints, People, PerPerson, Rows
 
 if TYPE_CHECKING:
@@ -95,14 +97,19 @@ class Twins:
 def why_no_twins(problem: Problem, groups: Groups) -> str:
     """Return '' where twins can be made, else the reason in words."""
     if groups.feature is None:
-        return (
-            f"the model does not see '{groups.name}', so the world cannot say who people would be "
-            "in another group"
+        return Translatable(
+            lambda: gettext(
+                "the model does not see {name}, so the world cannot say who people would be in another group",
+                name=words.in_quotes(groups.name),
+            )
         )
     if problem.world.nothing_follows:
-        return (
-            f"no causal world was given (--world), so nothing says what else would differ had '{groups.name}' "
-            "been another"
+        feature = problem.schema.features[groups.feature]
+        return Translatable(
+            lambda: gettext(
+                "no causal world was given (--world), so nothing says what else would differ had {name} been another",
+                name=words.in_quotes(words.label(feature)),
+            )
         )
     return ""
 
@@ -138,7 +145,10 @@ def twins(
         try:
             who, twin = _twins_of(problem, x, others, groups.feature, float(value))
         except WorldError as error:
-            return Twins(groups.name, f"the world cannot make them: {error}")
+            return Twins(
+                groups.name,
+                Translatable(partial(gettext, N_("the world cannot make them: {why}"), why=str(error))),
+            )
         impossible += others.size - who.size
         if not who.size:
             continue
@@ -164,11 +174,14 @@ def twins(
                     )
                 )  # fmt: skip
     if not pairs:
-        return Twins(groups.name, "no twin is a person whom the schema allows", impossible=impossible)
+        nobody = Translatable(lambda: gettext("no twin is a person whom the schema allows"))
+        return Twins(groups.name, nobody, impossible=impossible)
     named = zip(groups.names, representative, strict=True)
     return Twins(
         groups.name,
-        values=tuple((name, words.own_text(feature, v)) for name, v in named if v == v),
+        values=tuple(
+            (name, Translatable(partial(words.own_text, feature, v))) for name, v in named if v == v
+        ),
         pairs=tuple(pairs),
         individual=mean_of_enough(largest[known], seed),
         larger=stats.rate(largest[known] > SAME),

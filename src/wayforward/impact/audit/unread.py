@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wayforward.answers import words
+from wayforward.language import N_, Translatable, gettext, ngettext, translated
+
 if TYPE_CHECKING:
     from wayforward.groups import Groups
     from wayforward.impact.audit.figures import GroupFigures
@@ -30,7 +33,7 @@ class Unread:
         if not reasons:
             return cls()
         columns = Counter(
-            next((name for name in schema.names if why.startswith(f"'{name}'")), "the row")
+            next((name for name in schema.names if why.startswith(f"'{name}'")), N_("the row"))
             for why in reasons.values()
         )
         by_group = {}
@@ -45,19 +48,32 @@ class Unread:
         """What the reader of an audit must know: how many, why, who, and the share served if they counted."""
         if not self.count:
             return []
-        why = ", ".join(f"{name}: {count:,}" for name, count in self.columns.items())
-        text = f"{self.count:,} people could not be read and were not asked about ({why})."
+        return [Translatable(lambda: self._note(overall.figures["usable"].value, overall.refused))]
+
+    def _note(self, served: float, refused: int) -> str:
+        why = ", ".join(f"{gettext(name)}: {words.number(count)}" for name, count in self.columns.items())
+        text = [
+            ngettext(
+                "{n} person could not be read and was not asked about ({why}).",
+                "{n} people could not be read and were not asked about ({why}).",
+                self.count, why=why,
+            )
+        ]  # fmt: skip
         for attribute, counts in self.by_group.items():
             if counts:
-                shown = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-                text += f" By {attribute}: {shown}."
-        served = overall.figures["usable"].value
-        lower = served * overall.refused / (overall.refused + self.count)
-        text += (
-            f" All shares leave them out: of those refused {served:.1%} have a usable plan, and {lower:.1%} if whoever "
-            "could not be read is counted as refused and without one."
-        )
-        return [text]
+                shown = ", ".join(
+                    f"{translated(name)} {words.number(count)}" for name, count in counts.items()
+                )
+                text.append(gettext("By {attribute}: {groups}.", attribute=attribute, groups=shown))
+        lower = served * refused / (refused + self.count)
+        text.append(
+            gettext(
+                "All shares leave them out: of those refused {served} have a usable plan, and {lower} if whoever could "
+                "not be read is counted as refused and without one.",
+                served=words.percent(served, 1), lower=words.percent(lower, 1),
+            )
+        )  # fmt: skip
+        return " ".join(text)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wayforward.answers import words
+from wayforward.answers.words import in_quotes
 from wayforward.impact.audit.figures import RATES
 from wayforward.impact.summaries.summary import listed
+from wayforward.language import N_, Translatable, gettext, ngettext, pgettext, translated
 
 if TYPE_CHECKING:
     from wayforward.evaluate.stats import Estimate
@@ -18,52 +20,60 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 MEASURES = {
-    "refused": "refused by the model",
-    "usable": "have a usable plan",
-    "proved": "no allowed change helps (proved)",
-    "not_found": "no plan found, none excluded",
-    "valid": "have a plan that the model accepts",
-    "plausible": "have a plan like people who are accepted",
-    "copies": "plan is the whole row of a person of the table",
-    "likely": "plan leads to somebody at least as likely",
-    "cost": "cost of the plan",
-    "burden": "burden: distance to where the plan leads",
-    "cost_all": "cost, no plan counting as the dearest (of all answered)",
-    "log_density": "log-density where the plan leads",
-    "density_gain": "gain in log-density",
+    "refused": N_("refused by the model"),
+    "usable": N_("have a usable plan"),
+    "proved": N_("no allowed change helps (proved)"),
+    "not_found": N_("no plan found, none excluded"),
+    "valid": N_("have a plan that the model accepts"),
+    "plausible": N_("have a plan like people who are accepted"),
+    "copies": N_("plan is the whole row of a person of the table"),
+    "likely": N_("plan leads to somebody at least as likely"),
+    "cost": N_("cost of the plan"),
+    "burden": N_("burden: distance to where the plan leads"),
+    "cost_all": N_("cost, no plan counting as the dearest (of all answered)"),
+    "log_density": N_("log-density where the plan leads"),
+    "density_gain": N_("gain in log-density"),
 }
 SUMMARIES = {  # what the summaries are called
-    "tree": "A tree of groups, one thing to do for each",
-    "ares": "If-then rules (AReS)",
-    "globe-ce": "Directions to go along (GLOBE-CE)",
+    "tree": N_("A tree of groups, one thing to do for each"),
+    "ares": N_("If-then rules (AReS)"),
+    "globe-ce": N_("Directions to go along (GLOBE-CE)"),
 }
-EVERYBODY_ELSE = "everybody else"  # the other side of a comparison that names one group
-_IN_SHORT = {"tree": "a tree of groups", "ares": "AReS", "globe-ce": "GLOBE-CE"}
+_INSIDE = {  # a sentence
+    "tree": N_("a tree of groups, one thing to do for each"),
+    "ares": N_("if-then rules (AReS)"),
+    "globe-ce": N_("directions to go along (GLOBE-CE)"),
+}
+EVERYBODY_ELSE = N_("everybody else")  # the other side of a comparison that names one group
+_IN_SHORT = {"tree": N_("a tree of groups"), "ares": "AReS", "globe-ce": "GLOBE-CE"}
 DIMENSIONS = {  # of segregation: name, and how to read it
     "centralization": (
-        "centralization",
-        "share of the group who live where it is the majority; more is more segregated",
+        N_("centralization"),
+        N_("share of the group who live where it is the majority; more is more segregated"),
     ),
     "atkinson": (
-        "unevenness (Atkinson)",
-        "how unevenly the group is spread over areas; more is more segregated",
+        N_("unevenness (Atkinson)"),
+        N_("how unevenly the group is spread over areas; more is more segregated"),
     ),
-    "proximity": ("proximity", "how near the group and the others stand; less is more segregated"),
-    "exposure": ("exposure", "how much of the others a member meets nearby; less is more segregated"),
-    "concentration": ("concentration", "how little space the group takes up; more is more segregated"),
+    "proximity": (N_("proximity"), N_("how near the group and the others stand; less is more segregated")),
+    "exposure": (N_("exposure"), N_("how much of the others a member meets nearby; less is more segregated")),
+    "concentration": (
+        N_("concentration"),
+        N_("how little space the group takes up; more is more segregated"),
+    ),
 }
 
-_SIGNS = {"==": "is", "!=": "is not", ">=": "is at least", "<=": "is at most"}  # of rules
-
-
-def in_quotes(name: str) -> str:
-    """Return the name of a group or feature for the inside of a sentence, its ends plain to see."""
-    return f"\u201c{name}\u201d"
+_SIGNS = {"==": N_("is"), "!=": N_("is not"), ">=": N_("is at least"), "<=": N_("is at most")}  # of rules
 
 
 def name_of(name: str) -> str:
-    """Return the name of a group for the inside of a sentence."""
-    return name if name == EVERYBODY_ELSE else in_quotes(name)
+    """Return the name of a group for a cell of a table."""
+    return gettext(EVERYBODY_ELSE) if name == EVERYBODY_ELSE else in_quotes(name)
+
+
+def those_of(name: str) -> str:
+    """Return the name of a group for the inside of a sentence, behind "of" or "for"."""
+    return pgettext("of or for", "everybody else") if name == EVERYBODY_ELSE else in_quotes(name)
 
 
 def heading(text: str) -> str:
@@ -73,7 +83,17 @@ def heading(text: str) -> str:
 
 def share(value: float) -> str:
     """Return a rate in per cent."""
-    return "nobody" if not np.isfinite(value) else words.percent(value, 1)
+    return gettext("nobody") if not np.isfinite(value) else words.percent(value, 1)
+
+
+def yes_or_no(answer: bool) -> str:
+    """Return an answer for a cell of a table."""
+    return pgettext("cell", "yes") if answer else pgettext("cell", "no")
+
+
+def with_interval(value: str, low: str, high: str) -> str:
+    """Return a figure with its interval."""
+    return gettext("{value} ({low} to {high})", value=value, low=low, high=high)
 
 
 @dataclass(frozen=True)
@@ -84,7 +104,7 @@ class Telling:
     percent: bool
     least: int
     most: int
-    nobody: str = "not known"
+    nobody: str = N_("not known")
     of_differences: bool = False
 
     def value(self, value: float, decimals: int | None = None) -> str:
@@ -101,23 +121,23 @@ class Telling:
         size = self._size(value, self.decimals(value) if decimals is None else decimals)
         if not self.percent or not np.isfinite(value):
             return size
-        return f"{words.number(1)} point" if round(100 * value, 9) == 1 else f"{size} points"
+        one = round(100 * value, 9) == 1
+        return ngettext("{n} point", "{n} points", 1 if one else 2, n=words.number(1) if one else size)
 
     def estimate(self, e: Estimate | None) -> str:
         """Return an estimate with its interval, all of it with the same decimals."""
         if e is None or not e.n:
-            return "nobody"
+            return gettext("nobody")
         decimals = self.decimals(e.value, e.low, e.high)
-        value, low, high = (self.value(part, decimals) for part in (e.value, e.low, e.high))
-        return f"{value} ({low} to {high})"
+        return with_interval(*(self.value(part, decimals) for part in (e.value, e.low, e.high)))
 
     def difference(self, e: Estimate) -> str:
         """Return a difference of two figures with its interval, all of it with the same decimals."""
         if not e.n:
-            return "nobody"
+            return gettext("nobody")
         decimals = self.decimals(e.value, e.low, e.high)
         low, high = (self._size(part, decimals) for part in (e.low, e.high))
-        return f"{self.more(e.value, decimals)} ({low} to {high})"
+        return with_interval(self.more(e.value, decimals), low, high)
 
     def decimals(self, *values: float) -> int:
         """Return the decimals that show some figures, told together, alike."""
@@ -130,10 +150,10 @@ class Telling:
         return words.number(100 * value if self.percent else value, decimals)
 
     def _no_number(self, value: float) -> str:
-        return self.nobody if np.isnan(value) else "never"
+        return gettext(self.nobody) if np.isnan(value) else gettext("never")
 
 
-SHARES = Telling(percent=True, least=1, most=1, nobody="nobody")
+SHARES = Telling(percent=True, least=1, most=1, nobody=N_("nobody"))
 COSTS = Telling(percent=True, least=1, most=3)
 NUMBERS = Telling(percent=False, least=2, most=4)
 
@@ -169,23 +189,23 @@ def unit_of(audit: Audit) -> str:
 def stored_rate(e: dict[str, Any]) -> str:
     """Return a rate that is held as plain values, with its interval."""
     if not e["n"] or e["value"] is None:
-        return "not measured"
-    return f"{share(e['value'])} ({share(e['low'])} to {share(e['high'])})"
+        return gettext("not measured")
+    return with_interval(share(e["value"]), share(e["low"]), share(e["high"]))
 
 
 def each_model(side: dict[str, Any]) -> str:
     """Return the share of plans that hold under each retrained model, from the least to the most; the ends of many."""
     shares = sorted(side["yes_by_retrained_model"])
     if len(shares) > 10:
-        return f"{share(shares[0])} to {share(shares[-1])}"
+        return gettext("{low} to {high}", low=share(shares[0]), high=share(shares[-1]))
     return listed([share(v) for v in shares])
 
 
 def p_value(p: float) -> str:
     """Return a p-value for a table."""
     if not np.isfinite(p):
-        return "not tested"
-    return "below 0.001" if p < 0.001 else words.number(p, 3)
+        return gettext("not tested")
+    return gettext("below {n}", n=words.number(0.001)) if p < 0.001 else words.number(p, 3)
 
 
 def clear_of_zero(e: dict[str, Any]) -> bool:
@@ -200,24 +220,27 @@ def measures_of(one: AttributeAudit) -> list[str]:
 
 def in_short(name: str) -> str:
     """Return what a way of making rules is called in brackets."""
-    return _IN_SHORT.get(name, name)
+    return gettext(_IN_SHORT.get(name, name))
+
+
+def summary_name(name: str) -> str:
+    """Return what a way of making rules is called at the head of a section or a row."""
+    return gettext(SUMMARIES.get(name, name))
 
 
 def summary_title(name: str) -> str:
     """Return what a way of making rules is called inside a sentence."""
-    title = SUMMARIES.get(name, name)
-    return title if title[:1].islower() or title[1:2].isupper() else title[:1].lower() + title[1:]
+    return gettext(_INSIDE.get(name, name))
 
 
 def measure_name(metric: str) -> str:
     """Return what a measure is called; those about rules for many carry the name of the way they were made."""
     if metric in MEASURES:
-        return MEASURES[metric]
+        return gettext(MEASURES[metric])
     kind, _, name = metric.partition(" ")
-    name = in_short(name)
-    return (
-        f"served by few rules ({name})" if kind == "lines" else f"cost of few rules less own plans ({name})"
-    )
+    if kind == "lines":
+        return gettext("served by few rules ({name})", name=in_short(name))
+    return gettext("cost of few rules less own plans ({name})", name=in_short(name))
 
 
 def is_rate(metric: str) -> bool:
@@ -229,16 +252,19 @@ def cost_unit(audit: Audit) -> str:
     """Return what a cost is, in words."""
     unit = unit_of(audit)
     if unit == words.RANGES:
-        return (
-            "the sum of all changes, each in per cent of the range of its feature: "
-            f"{words.percent(1)} is a change across a whole range"
+        return gettext(
+            "the sum of all changes, each in per cent of the range of its feature: {all} is a change across a whole "
+            "range",
+            all=words.percent(1),
         )
-    return f"told in {unit}"
+    return gettext("told in {unit}", unit=gettext(unit))
 
 
 def cost_axis(text: str, unit: str) -> str:
     """Return the label of an axis of costs with what they are told in."""
-    return f"{text}, in {'per cent of a range' if unit == words.RANGES else unit}"
+    if unit == words.RANGES:
+        return gettext("{text}, in per cent of a range", text=text)
+    return gettext("{text}, in {unit}", text=text, unit=gettext(unit))
 
 
 def feature_titles(audit: Audit) -> dict[str, str]:
@@ -247,22 +273,40 @@ def feature_titles(audit: Audit) -> dict[str, str]:
 
 
 def with_titles(audit: Audit) -> Audit:
-    """Return the audit with attributes under the names that people read, where they are features of the model."""
+    """Return the audit in the language in use, with attributes under the names that people read, where they are
+    features of the model."""
     names, out = feature_titles(audit), []
     for one in audit.attributes:
         parts = [names.get(part, part) for part in one.parts]
-        out.append(replace(one, name=" and ".join(parts), parts=tuple(parts)))
-    return replace(audit, attributes=tuple(out))
+        out.append(replace(one, name=listed(parts), parts=tuple(parts)))
+    found: Audit = _translated(replace(audit, attributes=tuple(out)))
+    return found
+
+
+def _translated(value: Any) -> Any:
+    """Return what an audit holds with every text of it in the language in use."""
+    if isinstance(value, Translatable):
+        return translated(value)
+    if type(value) in (tuple, list):
+        return type(value)(_translated(one) for one in value)
+    if type(value) is dict:
+        return {_translated(key): _translated(one) for key, one in value.items()}
+    if is_dataclass(value) and type(value).__module__.startswith("wayforward.impact."):
+        held = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+        new = {name: _translated(one) for name, one in held.items() if isinstance(one, (str, tuple, list, dict))
+               or is_dataclass(one)}  # fmt: skip
+        return replace(value, **new)  # type: ignore[type-var]
+    return value
 
 
 def rule_in_words(schema: Schema, rule: str) -> str:
     """Return a rule with the names that people read, of features and of levels."""
     titles: dict[str, str] = {}  # of the levels of the features that the rule names
     for feature in schema.features:
-        for when, phrase in (("after", "after acting"), ("before", "before")):
-            shown = f"{in_quotes(words.label(feature))} {phrase}".replace("\\", r"\\")
+        for when, phrase in (("after", N_("{name} after acting")), ("before", N_("{name} before"))):
+            shown = gettext(phrase, name=in_quotes(words.label(feature))).replace("\\", r"\\")
             rule, n = re.subn(rf"\b{when}\.{re.escape(feature.name)}(?!\w)", shown, rule)
             if n and feature.has_levels:
                 titles |= {str(level): feature.level_text(i) for i, level in enumerate(feature.levels)}
     rule = re.sub(r"'([^']*)'", lambda found: in_quotes(titles.get(found[1], found[1])), rule)
-    return re.sub("|".join(_SIGNS), lambda found: _SIGNS[found[0]], rule)
+    return re.sub("|".join(_SIGNS), lambda found: gettext(_SIGNS[found[0]]), rule)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from wayforward.evaluate.stats import Estimate
 from wayforward.impact.audit.gaps import LEVEL, Correction, corrected, mean_gap, plain_number, rate_gap
 from wayforward.impact.conditions import conditions_of
 from wayforward.impact.privacy import FEWEST
+from wayforward.language import Translatable, gettext, translated
 from wayforward.lazy import Renamed, renamed_parameters
 from wayforward.shapes import Floats, Ints, Mask, People
 
@@ -197,8 +199,12 @@ def _conditions(
         if attribute.feature is not None:
             continue
         for g, name in enumerate(attribute.names):
-            add(f"{attribute.name} is {words.quoted(name)}", attribute.mask(g), schema.d + place)
+            add(Translatable(partial(_is, attribute.name, name)), attribute.mask(g), schema.d + place)
     return names, np.stack(columns, 1) if columns else np.empty((len(x), 0), dtype=bool), about
+
+
+def _is(attribute: str, name: str) -> str:
+    return gettext("{name} is {value}", name=attribute, value=words.quoted(translated(name)))
 
 
 def _standardised_gap(size: Floats, total: Floats, square: Floats, signed: Floats) -> Floats:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -16,10 +17,11 @@ import numpy as np
 
 from wayforward.answers import words
 from wayforward.errors import DataError, did_you_mean
-from wayforward.impact.conditions import Condition
+from wayforward.impact.conditions import Condition, condition_text
 from wayforward.impact.summaries.base import Rules, Summariser
 from wayforward.impact.summaries.ground_set import GroundSet, choose
 from wayforward.impact.summaries.itemsets import frequent
+from wayforward.language import N_, Translatable, gettext
 from wayforward.lazy import renamed_names
 
 if TYPE_CHECKING:
@@ -277,9 +279,15 @@ class Ares(Summariser):
         for j, feature in enumerate(schema.features):
             if feature.carried:
                 continue
-            column, name = people.x[:, j], words.label(feature)
+            column = people.x[:, j]
             if np.isnan(column).any():
-                out.append(RuleCondition(j, (Condition(j, "missing", np.nan, ""),), f"{name} not stated"))
+                out.append(
+                    RuleCondition(
+                        j,
+                        (Condition(j, "missing", np.nan, ""),),
+                        Translatable(partial(condition_text, feature, "missing", np.nan)),
+                    )
+                )
             seen = column[np.isfinite(column)]
             if not seen.size:
                 continue
@@ -535,21 +543,32 @@ def _promise(
 
 
 def _aim(feature: Feature, j: int, kind: Literal["is", "at least", "at most"], value: float) -> Aim:
+    return Aim(j, kind, float(value), Translatable(lambda: _aim_text(feature, kind, value)))
+
+
+def _aim_text(feature: Feature, kind: str, value: float) -> str:
     name = words.label(feature)
     if feature.has_levels:
         first, last = {"is": (value, value), "at least": (value, np.inf), "at most": (0.0, value)}[kind]
         levels = _level_list(feature, first, last)
         if levels:
-            return Aim(j, kind, float(value), f"set {name} to {levels}")
-    verb = "raise" if kind == "at least" else "lower"
-    near = "" if value == (feature.high if kind == "at least" else feature.low) else f"{kind} "
-    return Aim(j, kind, float(value), f"{verb} {name} to {near}{_shown(feature, value)}")
+            return gettext("set {name} to {levels}", name=name, levels=levels)
+    last_one = value == (feature.high if kind == "at least" else feature.low)
+    return gettext(_TO[kind == "at least", last_one], name=name, value=_shown(feature, value))
+
+
+_TO = {  # (up, to the last there is)
+    (True, True): N_("raise {name} to {value}"),
+    (True, False): N_("raise {name} to at least {value}"),
+    (False, True): N_("lower {name} to {value}"),
+    (False, False): N_("lower {name} to at most {value}"),
+}
 
 
 def _level_list(feature: Feature, first: float, last: float) -> str:
     """List the levels from first to last, for "lower" and "below" say little of levels; '' for many of them."""
     some = range(int(max(first, 0)), int(min(last, feature.n_levels - 1)) + 1)
-    return " or ".join(_shown(feature, float(i)) for i in some) if len(some) <= _LISTED else ""
+    return words.either([_shown(feature, float(i)) for i in some]) if len(some) <= _LISTED else ""
 
 
 def _shown(feature: Feature, value: float) -> str:
@@ -558,41 +577,55 @@ def _shown(feature: Feature, value: float) -> str:
 
 
 def _level_item(feature: Feature, j: int, value: float) -> RuleCondition:
-    text = f"{words.label(feature)} is {_shown(feature, value)}"
+    text = Translatable(partial(condition_text, feature, "is", value))
     low, high = (value, value + 1) if feature.kind == "ordinal" else (np.nan, np.nan)
     return RuleCondition(j, (Condition(j, "is", float(value), text),), text, float(low), float(high))
 
 
 def _below(feature: Feature, j: int, edge: float) -> RuleCondition:
-    text = f"{words.label(feature)} below {_shown(feature, edge)}"
-    if feature.low is not None and feature.kind == "integer" and edge - feature.low == feature.step == 1:
-        text = f"{words.label(feature)} is {_shown(feature, edge - 1)}"  # nobody says "late payments below 1"
-    if feature.has_levels and (levels := _level_list(feature, 0, edge - 1)):
-        text = f"{words.label(feature)} is {levels}"
+    text = Translatable(lambda: _below_text(feature, edge))
     return RuleCondition(j, (Condition(j, "below", float(edge), text),), text, -np.inf, float(edge))
 
 
+def _below_text(feature: Feature, edge: float) -> str:
+    if feature.has_levels and (levels := _level_list(feature, 0, edge - 1)):
+        return gettext("{name} is {value}", name=words.label(feature), value=levels)
+    if feature.low is not None and feature.kind == "integer" and edge - feature.low == feature.step == 1:
+        return condition_text(feature, "is", edge - 1)  # nobody says "late payments below 1"
+    return condition_text(feature, "below", edge)
+
+
 def _from(feature: Feature, j: int, edge: float) -> RuleCondition:
-    text = f"{words.label(feature)} at least {_shown(feature, edge)}"
-    if feature.has_levels and (levels := _level_list(feature, edge, np.inf)):
-        text = f"{words.label(feature)} is {levels}"
+    text = Translatable(lambda: _from_text(feature, edge))
     return RuleCondition(j, (Condition(j, "at least", float(edge), text),), text, float(edge), np.inf)
 
 
+def _from_text(feature: Feature, edge: float) -> str:
+    if feature.has_levels and (levels := _level_list(feature, edge, np.inf)):
+        return gettext("{name} is {value}", name=words.label(feature), value=levels)
+    return condition_text(feature, "at least", edge)
+
+
 def _between(feature: Feature, j: int, low: float, high: float) -> RuleCondition:
-    first = _shown(feature, low) if not feature.unit else words.number(float(low))
-    text = f"{words.label(feature)} from {first} to below {_shown(feature, high)}"
+    text = Translatable(lambda: _between_text(feature, low, high))
     parts = (Condition(j, "at least", float(low), text), Condition(j, "below", float(high), text))
     return RuleCondition(j, parts, text, float(low), float(high))
 
 
+def _between_text(feature: Feature, low: float, high: float) -> str:
+    first = _shown(feature, low) if not feature.unit else words.number(float(low))
+    return gettext(
+        "{name} from {low} to below {high}", name=words.label(feature), low=first, high=_shown(feature, high)
+    )
+
+
 def _short_of(feature: Feature, aim: Aim) -> RuleCondition | None:
     """Return the condition of all who are not there; None where another item says it."""
-    j, name = aim.feature, words.label(feature)
+    j = aim.feature
     if aim.kind == "is":
         if feature.n_levels == 2:
             return None
-        text = f"{name} is not {_shown(feature, aim.value)}"
+        text = Translatable(partial(condition_text, feature, "is not", aim.value))
         return RuleCondition(j, (Condition(j, "is not", aim.value, text),), text)
     if aim.kind == "at least":
         return _below(feature, j, aim.value)
@@ -601,7 +634,9 @@ def _short_of(feature: Feature, aim: Aim) -> RuleCondition | None:
     step = feature.step
     hair = aim.value + 1e-9 * max(abs(aim.value), 1e-9)  # more than a condition calls rounding
     edge = hair if step is None else aim.value + step
-    text = f"{name} above {_shown(feature, aim.value)}"
+    text = Translatable(
+        lambda: gettext("{name} above {value}", name=words.label(feature), value=_shown(feature, aim.value))
+    )
     return RuleCondition(j, (Condition(j, "at least", edge, text),), text, edge, np.inf)
 
 

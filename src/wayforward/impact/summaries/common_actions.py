@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from wayforward.answers import words
+from wayforward.language import N_, gettext, ngettext
 from wayforward.streams import keys_of
 
 if TYPE_CHECKING:
@@ -24,6 +25,23 @@ _SHARES = (0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9)  # quantiles that grids of value
 _USUAL = 30  # sets of changes that plans of one's own are told apart by
 _LEAST = 10  # people on whom a prediction is worth making
 _FEW = 12  # lattice points up to which a grid holds every one
+
+
+_TO = {  # (up, to the last there is, levels)
+    (True, True, False): N_("bring {name} up to {value}"),
+    (False, True, False): N_("bring {name} down to {value}"),
+    (True, False, True): N_("raise {name} to {value} or higher"),
+    (True, False, False): N_("raise {name} to at least {value}"),
+    (False, False, True): N_("lower {name} to {value} or lower"),
+    (False, False, False): N_("lower {name} to at most {value}"),
+}
+
+
+def by_size(feature: Feature, amount: float, size: str) -> str:
+    """Return the order to raise or lower a feature by a size, which is in words."""
+    if amount > 0:
+        return gettext("raise {name} by {size}", name=words.label(feature), size=size)
+    return gettext("lower {name} by {size}", name=words.label(feature), size=size)
 
 
 @dataclass(frozen=True, order=True)
@@ -62,25 +80,16 @@ class Move:
         feature = schema.features[self.feature]
         name = words.label(feature)
         if self.kind == "by":
-            verb = "raise" if self.value > 0 else "lower"
+            size = words.value_text(feature, abs(self.value)) if not feature.has_levels else ""
             if feature.has_levels:
-                steps = int(abs(self.value))
-                return f"{verb} {name} by {'one step' if steps == 1 else f'{steps} steps'}"
-            return f"{verb} {name} by {words.value_text(feature, abs(self.value))}"
+                size = ngettext("one step", "{n} steps", int(abs(self.value)))
+            return by_size(feature, self.value, size)
         text = words.value_text(feature, self.value)
         text = words.quoted(text) if feature.has_levels else text
         last = self._last(feature)
         if self.kind == "to" or (last and feature.has_levels):
-            return f"change {name} to {text}"
-        if last:
-            return f"bring {name} {'up' if self.kind == 'at least' else 'down'} to {text}"
-        if self.kind == "at least":
-            return (
-                f"raise {name} to {text} or higher"
-                if feature.has_levels
-                else f"raise {name} to at least {text}"
-            )
-        return f"lower {name} to {text} or lower" if feature.has_levels else f"lower {name} to at most {text}"
+            return gettext("change {name} to {value}", name=name, value=text)
+        return gettext(_TO[self.kind == "at least", last, feature.has_levels], name=name, value=text)
 
     def _last(self, feature: Feature) -> bool:
         """Return whether nothing lies beyond the value."""

@@ -20,7 +20,9 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.errors import DataError
 from wayforward.impact.summaries.base import Rules, Summariser
+from wayforward.impact.summaries.common_actions import by_size
 from wayforward.impact.summaries.summary import listed
+from wayforward.language import Translatable, gettext
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
@@ -63,23 +65,32 @@ class Translation:
 
     def words(self, schema: Schema, steps: int) -> tuple[str, ...]:
         """Return what to do, in a few clauses; steps: how often at most."""
-        moved = [
-            f"{'raise' if a > 0 else 'lower'} {words.label(schema.features[j])} by {_size(schema, j, a)}"
-            for j, a in enumerate(self.amount)
-            if a
-        ]
+        moved = [by_size(schema.features[j], a, _size(schema, j, a)) for j, a in enumerate(self.amount) if a]
         settings = [
             (
                 since,
-                f"change {words.label(schema.features[j])} to "
-                f"{words.quoted(words.level_words(schema.features[j], level))}",
+                gettext(
+                    "change {name} to {value}",
+                    name=words.label(schema.features[j]),
+                    value=words.quoted(words.level_words(schema.features[j], level)),
+                ),
             )
             for j, level, since in self.sets
         ]
         out = [text for since, text in settings if since <= 1]
         if moved:
-            out.append(f"{listed(moved)} at a time, as often as it takes (at most {steps} times)")
-        out += [f"{text} if {since - 1} times are not enough" for since, text in settings if since > 1]
+            out.append(
+                gettext(
+                    "{moves} at a time, as often as it takes (at most {n} times)",
+                    moves=listed(moved),
+                    n=steps,
+                )
+            )
+        out += [
+            gettext("{text} if {n} times are not enough", text=text, n=since - 1)
+            for since, text in settings
+            if since > 1
+        ]
         return tuple(out)
 
 
@@ -119,13 +130,9 @@ class GlobeRules(Rules):
         width = self.schema.high - self.schema.low
         gone = np.nan_to_num(np.abs((action - x)[:, moved] / amount[moved]))
         times = np.ceil(gone.max(1) - 1e-6).clip(1, self.steps)
-        phrases = []
-        for share in (0.5, 0.9):
-            k = int(np.quantile(times, share, method="inverted_cdf"))
-            most = np.minimum(k * np.abs(amount), width)
-            total = listed([_size(self.schema, int(j), most[j]) for j in moved])
-            phrases.append(f"{words.count(k, 'time')} ({total} in all)")
-        return f"Of those it works for, half need it at most {phrases[0]}, nine in ten at most {phrases[1]}."
+        needed = [int(np.quantile(times, share, method="inverted_cdf")) for share in (0.5, 0.9)]
+        totals = [[(int(j), min(k * abs(amount[j]), width[j])) for j in moved] for k in needed]
+        return Translatable(lambda: _how_often(self.schema, needed, totals))
 
 
 @dataclass(frozen=True)
@@ -457,9 +464,25 @@ def _greedy(cost: np.ndarray, pool: Sequence[Translation], many: int, ceiling: f
     return out
 
 
+def _how_often(schema: Schema, needed: list[int], totals: list[list[tuple[int, float]]]) -> str:
+    """Return how often half, and nine in ten, go a step at most: needed (2,), and how far that is in each feature."""
+    half, most = (
+        gettext(
+            "{times} ({total} in all)",
+            times=words.count(k, "time", "times"), total=listed([_size(schema, j, size) for j, size in total]),
+        )
+        for k, total in zip(needed, totals, strict=True)
+    )  # fmt: skip
+    return gettext(
+        "Of those it works for, half need it at most {half}, nine in ten at most {most}.",
+        half=half,
+        most=most,
+    )
+
+
 def _size(schema: Schema, j: int, amount: float) -> str:
     """Return an amount in words."""
     feature = schema.features[j]
     if feature.has_levels:
-        return words.count(round(abs(amount)), "level")
+        return words.count(round(abs(amount)), "level", "levels")
     return words.value_text(feature, float(f"{abs(amount):.6g}"))

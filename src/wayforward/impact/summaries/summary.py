@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from wayforward.groups import Groups
 from wayforward.impact.privacy import FEWEST, mean_of_enough
 from wayforward.impact.summaries.base import Rules, Summariser
 from wayforward.impact.summaries.registry import summariser
+from wayforward.language import Translatable, gettext, translated, use_language
 from wayforward.lazy import Renamed, renamed_names
 from wayforward.recourse import Recourse
 from wayforward.shapes import Actions, Costs, Floats, Ints, Mask, OptionMask, People, PerPerson
@@ -67,9 +69,10 @@ class SummaryLine:
 
     @property
     def text(self) -> str:
-        """The line as a sentence, and how much it takes."""
-        whom = "If " + listed(self.who) if self.who else "Everybody"
-        return f"{whom}: {listed(self.change)}. {self.how_much}".rstrip()
+        """The line as an English sentence, and how much it takes."""
+        with use_language("en"):
+            whom = "If " + listed(self.who) if self.who else "Everybody"
+            return f"{whom}: {listed(self.change)}. {self.how_much}".rstrip()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -81,7 +84,9 @@ class SummaryLine:
 
 def listed(parts: Sequence[str]) -> str:
     """Return phrases as one: "a", "a and b", "a, b, and c"."""
-    return " and ".join(parts) if len(parts) < 3 else words.join(list(parts))
+    if len(parts) == 2:
+        return gettext("{first} and {second}", first=parts[0], second=parts[1])
+    return words.join(list(parts))
 
 
 @dataclass(frozen=True)
@@ -316,15 +321,24 @@ def _lines(rules: Rules, got: _CarriedOut, x: People, seed: int) -> tuple[Summar
     """Return each line with what became of the people x (n, d) whom it addresses."""
     out = []
     for i, (who, change) in enumerate(rules.words):
+        of_whom, to_do = (
+            tuple(Translatable(partial(_word, rules, i, side, k)) for k in range(len(texts)))
+            for side, texts in enumerate((who, change))
+        )
         works = got.works[:, i]
         out.append(
             SummaryLine(
-                who, change, int(got.addressed[:, i].sum()), stats.rate(works, got.addressed[:, i]),
+                of_whom, to_do, int(got.addressed[:, i].sum()), stats.rate(works, got.addressed[:, i]),
                 mean_of_enough(np.where(works, got.cost[:, i], np.nan), seed), float((got.line == i).mean()),
                 rules.how_much(i, x[works], got.action[works, i]) if works.any() else "",
             )
         )  # fmt: skip
     return tuple(out)
+
+
+def _word(rules: Rules, line: int, side: int, place: int) -> str:
+    """Return one phrase of a line, in the language in use."""
+    return translated(rules.words[line][side][place])
 
 
 def _own_plans(

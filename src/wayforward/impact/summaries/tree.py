@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from wayforward.answers import words
 from wayforward.errors import DataError
-from wayforward.impact.conditions import Condition, conditions_of
+from wayforward.impact.conditions import Condition, condition, conditions_of
 from wayforward.impact.summaries.base import Rules, Summariser
 from wayforward.impact.summaries.common_actions import (
     Action,
@@ -29,6 +28,7 @@ from wayforward.impact.summaries.common_actions import (
     units,
 )
 from wayforward.impact.summaries.path_words import path_words
+from wayforward.language import N_, gettext
 from wayforward.lazy import Renamed
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _CUTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _GROUPS = 150  # groups for which actions are looked for at once
 _ROUNDS = 2  # times that actions are looked for in the leaves of a tree
 _SWEEPS = 4  # times that each leaf's action is exchanged for a better neighbour
-_NOTHING = "no common change was found that helps"
+_NOTHING = N_("no common change was found that helps")
 
 # A tree: None is a leaf, (c, yes, no) asks condition c.
 Node = tuple[int, "Node", "Node"] | None
@@ -158,11 +158,7 @@ class Tree(Summariser):
         ]  # fmt: skip
         for j, f in enumerate(schema.features):
             if f.kind == "ordinal" and may[j]:
-                shown = [words.quoted(words.level_words(f, level)) for level in range(f.n_levels)]
-                found += [
-                    Condition(j, "below", float(v), f"{words.label(f)} below {shown[v]}")
-                    for v in range(1, f.n_levels)
-                ]
+                found += [condition(f, j, "below", float(v)) for v in range(1, f.n_levels)]
         out: dict[bytes, Condition] = {}
         for c in found:
             bits = c.holds(x)
@@ -516,7 +512,10 @@ class TreeRules(Rules):
     def words(self) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:  # type: ignore[override]
         """For each leaf: for whom, what to do."""
         return tuple(
-            (path_words(self.schema, path), tuple(m.words(self.schema) for m in order) or (_NOTHING,))
+            (
+                path_words(self.schema, path),
+                tuple(m.words(self.schema) for m in order) or (gettext(_NOTHING),),
+            )
             for path, order in zip(self._paths(self.tree), self.orders, strict=True)
         )
 
@@ -535,8 +534,8 @@ class TreeRules(Rules):
         out = np.zeros(len(x), dtype=np.int64)
         for i, path in enumerate(self._paths(self.tree)):
             here = np.ones(len(x), dtype=bool)
-            for condition, holds in path:
-                here &= condition.holds(x) == holds
+            for one, holds in path:
+                here &= one.holds(x) == holds
             out[here] = i
         return out
 

@@ -9,10 +9,12 @@ from fastapi.responses import HTMLResponse, Response
 
 from wayforward.answers import words
 from wayforward.answers.tables import csv_text
+from wayforward.language import language
 from wayforward.serve import audits
 from wayforward.serve.accounts import Somebody
 from wayforward.serve.http.guard import Given, staff
 from wayforward.serve.http.pages import CSV, attached, show
+from wayforward.serve.jobs import audit_page
 from wayforward.serve.permissions import Act
 from wayforward.serve.services import Services
 from wayforward.serve.storage.tables import Job
@@ -35,12 +37,13 @@ def side_by_side(
     with to.database.session(write=False) as session:
         every = audits.finished(session, to.jobs.folder)
         found = audits.view(to.jobs, session, audit, by, measure) if audit else None
+        names = audits.group_names(to.jobs, session, *audit) if found else {}
     labels = {} if found is None else labels_of(to, *(one.model for one in found.audits))
     axis = [] if found is None else [(place, place / 100 * highest(found)) for place in (0, 50, 100)]
     return show(
         request, "staff/audits.html", who=who, audits=every, view=found, measures=audits.MEASURES, axis=axis,
-        bars=[] if found is None else bars(found), query=request.url.query, everybody=audits.EVERYBODY,
-        called=lambda name: called(name, labels),
+        bars=[] if found is None else bars(found), query=request.url.query,
+        called=lambda name: called(name, labels), group_called=lambda name: names.get(name, name),
     )  # fmt: skip
 
 
@@ -106,10 +109,11 @@ def case(request: Request, id: str, name: str, to: Given, who: See) -> Response:
     with to.database.session(write=False) as session:
         one = audits.case(to.jobs, session, id, name)
         total, job = len(audits.cases(to.jobs, session, id)), session.get(Job, id)
+        names = audits.group_names(to.jobs, session, id)
     labels = {} if job is None else labels_of(to, job.model_id)
     return show(
         request, "staff/audit_case.html", who=who, id=id, one=one, total=total,
-        called=lambda name: called(name, labels),
+        called=lambda name: called(name, labels), group_called=lambda name: names.get(name, name),
     )  # fmt: skip
 
 
@@ -122,9 +126,12 @@ def numbers(id: str, to: Given, who: See) -> Response:
 
 
 @router.get("/staff/jobs/{id}/audit.html")
-def audit_page(request: Request, id: str, to: Given, who: See) -> Response:
-    """The page of an audit, as the library writes it: it stands alone and has styles of its own."""
+def report(request: Request, id: str, to: Given, who: See) -> Response:
+    """The page of an audit, as the library writes it, in the language of the visitor: it stands alone and has styles of
+    its own. Of an audit of an earlier version there is the English one."""
     with to.database.session(write=False) as session:
-        text = to.jobs.result(session, id, "audit").read_text(encoding="utf-8")
+        page = to.jobs.result(session, id, "audit")
+    own = audit_page(page.parent, language())
+    text = (own if own.is_file() else page).read_text(encoding="utf-8")
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
     return HTMLResponse(text, headers={"Content-Security-Policy": policy})
