@@ -350,13 +350,13 @@ def test_a_folder_is_no_place_for_a_file(question, tmp_path, monkeypatch, place)
         audit_page(question, place)
 
 
-@pytest.mark.parametrize("name", ["seconds", "score_before"])
-def test_one_number_for_all_people_is_refused(question, tmp_path, name):
+@pytest.mark.parametrize(("name", "value"), [("seconds", 0.1), ("seconds", []), ("score_before", 0.1)])
+def test_another_number_of_numbers_than_people_is_refused(question, tmp_path, name, value):
     path = question.answer.save(tmp_path / "a.json", exact=True)
 
     def spoil(data):
         del data["sha256"]
-        data[name] = data[name][0]
+        data[name] = value
 
     edited(path, spoil)
     with pytest.raises(FileFormatError, match="'a.json' does not hold a recourse"):

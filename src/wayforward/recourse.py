@@ -718,7 +718,7 @@ class Recourse:
         schema = Schema.from_dict(header["schema"])
         n, k, d = len(numbers["x"]), header["k"], schema.d
         shapes = {"x": (n, d), "action": (n, k, d), "after": (n, k, d), "path": (n, k, -1, d)}
-        shapes |= {name: (n if numbers[name].size else 0,) for name in ("seconds", "score_before")}
+        shapes |= {"seconds": (n,), "score_before": (n if numbers["score_before"].size else 0,)}
         shapes |= dict.fromkeys(("cost", "plain_cost", "score", *_WHERE_KNOWN, *_TEXTS), (n, k))
         got = cls(
             schema=schema,

@@ -6,7 +6,9 @@ check raises ValueError that says what is wrong; `model.files` says of which fil
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -182,6 +184,7 @@ def check_lightgbm(text: str) -> None:
             if block.removeprefix("Tree=").split("\n", 1)[0] != str(number):
                 raise ValueError("its trees are not in their order")
             _check_lightgbm_tree(tree, width)
+        _check_settings(content[end:].decode())
     except (KeyError, OverflowError) as error:
         raise ValueError(f"{type(error).__name__} {error}: it is not as LightGBM writes it") from None
 
@@ -192,6 +195,15 @@ def _check_places(content: bytes, start: int, end: int, sizes: list[int]) -> Non
         if size <= 0 or at > end or content[at : at + 5] != b"Tree=":
             raise ValueError("a tree is not where it says")
         at += size
+
+
+def _check_settings(rest: str) -> None:
+    """What was set for the training, behind the trees: LightGBM cuts each line at its colon. Raises: ValueError."""
+    lines = rest.split("\n")
+    start = next((i for i, line in enumerate(lines) if line.strip() == "parameters:"), len(lines))
+    for line in itertools.takewhile(lambda line: line != "end of parameters", lines[start + 1 :]):
+        if line and not re.fullmatch(r"\[\w+: .*\]", line):
+            raise ValueError(f"'{line:.40}' is no setting")
 
 
 _MOST_LINES = 22  # of a tree, which LightGBM reads
