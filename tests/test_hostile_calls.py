@@ -201,7 +201,7 @@ INTERVALS = (
 THRESHOLDS = ("0.5", math.nan, math.inf, -1, 0, 1, 2, True, 1j, [0.5])
 BUDGETS = (math.nan, math.inf, 1.5, True, -1, 0, "x")
 SIZES = (0, -1, 1.5, True, "3", math.nan)
-CLASSES = ((1, 1), (), (1,), 5, "ab")
+CLASSES = ((1, 1), (), (1,), 5, "ab", np.zeros((2, 2)), [[0], [1]])
 SWITCHES = {
     "minimal": lambda c, v: c.ask(c.people, minimal=v),
     "minimal of a method": lambda c, v: method("wachter").with_minimal(v),

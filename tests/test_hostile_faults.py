@@ -363,6 +363,20 @@ def test_another_number_of_numbers_than_people_is_refused(question, tmp_path, na
         wf.Recourse.load(path)
 
 
+def test_a_parquet_file_that_pyarrow_does_not_know_is_refused(question, tmp_path, monkeypatch):
+    arrow = pytest.importorskip("pyarrow")
+    path = question.answer.save(tmp_path / "a.parquet", exact=True)
+
+    def unknown(_):
+        raise arrow.ArrowNotImplementedError("Integers not in cstdint are not implemented")
+
+    monkeypatch.setattr("pyarrow.parquet.read_table", unknown)
+    with pytest.raises(
+        FileFormatError, match=r"'a.parquet' does not hold a recourse \(ArrowNotImplementedError\)"
+    ):
+        wf.Recourse.load(path)
+
+
 @pytest.mark.parametrize("where", ["x", "action", "after"])
 @pytest.mark.parametrize("level", [99, -1, 0.5])
 def test_a_level_that_is_none_is_refused_without_a_checksum_too(question, tmp_path, where, level):

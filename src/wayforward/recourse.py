@@ -615,7 +615,9 @@ class Recourse:
                 raise ValueError("k")
         except DataError as error:
             raise FileFormatError(f"'{path.name}' does not hold a recourse: {error}") from None
-        except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError, OSError) as error:
+        except (  # pyarrow's word for what it does not read is NotImplementedError
+            ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError, OSError, NotImplementedError
+        ) as error:  # fmt: skip
             raise FileFormatError(
                 f"'{path.name}' does not hold a recourse ({type(error).__name__}). Save it again."
             ) from None

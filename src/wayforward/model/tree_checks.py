@@ -174,6 +174,9 @@ def check_lightgbm(text: str) -> None:
         for name in ("feature_names", "feature_infos"):
             if len(head[name].split()) != width:
                 raise ValueError(f"its {name} are not as many as its columns")
+        for info in head["feature_infos"].split():
+            if not re.fullmatch(r"none|\[[^:]+:[^:]+\]|-?\d+(:-?\d+)*", info):
+                raise ValueError(f"'{info:.40}' is no range of a column")
         sizes = [int(size) for size in head.get("tree_sizes", "").split()]
         _check_places(content, start, end, sizes)
         blocks = content[start:end].decode().split("\nTree=") if start < end else []

@@ -311,7 +311,12 @@ def _check_arguments(given: Mapping[str, Any]) -> None:
         listed = (
             None if isinstance(classes, (str, bytes)) or not isinstance(classes, Iterable) else list(classes)
         )
-        if listed is None or len(listed) < 2 or any(one == two for one, two in combinations(listed, 2)):
+        if (
+            listed is None
+            or len(listed) < 2
+            or any(not np.isscalar(one) for one in listed)
+            or any(one == two for one, two in combinations(listed, 2))
+        ):
             raise ModelError(
                 f"classes={shown(classes)} is no list of two or more labels, each once. Give them in column order."
             )
