@@ -617,6 +617,12 @@ def attack(
     defences: Annotated[
         bool, typer.Option("--defences/--no-defences", help="Measure again with each defence, and its price.")
     ] = True,
+    shadows: Annotated[
+        int,
+        typer.Option(
+            "--shadows", min=0, help="Tell members by so many shadow models, on people whom --data held back."
+        ),
+    ] = 0,
     crowd: Crowd = None,
     grid: Grid = None,
     beyond: Beyond = None,
@@ -632,7 +638,7 @@ def attack(
 
     look(
         _inputs(locals(), n=None, robust=None), method=method, k=k, most=n, queries=queries, seeds=seeds,
-        attributes=attribute, defences=defences, html=html, json=json, language=language,
+        attributes=attribute, defences=defences, shadows=shadows, html=html, json=json, language=language,
     )  # fmt: skip
 
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from wayforward.cli.console import room_for, say, table, write_json, write_text
 from wayforward.cli.inputs import Inputs
 from wayforward.data.user_tables import read_table, without_label
@@ -14,12 +16,13 @@ from wayforward.errors import DataError
 from wayforward.language import N_, use_language
 
 if TYPE_CHECKING:
-    from wayforward.impact.disclosure import Attack
+    from wayforward.cli.inputs import Prepared
+    from wayforward.impact.disclosure import Attack, Shadows
 
 
 def look(
     question: Inputs, *, method: str, k: int, most: int, queries: Sequence[int] | None, seeds: int,
-    attributes: Sequence[str] | None, defences: bool,
+    attributes: Sequence[str] | None, defences: bool, shadows: int,
     html: Path | None, json: Path | None, language: str | None,
 ) -> Attack:  # fmt: skip
     """Do everything that `wayforward attack` does; return what was measured."""
@@ -46,7 +49,7 @@ def look(
     with use_language(language):
         got = attack(
             prepared.problem, method, unseen, k=k, queries=queries or QUERIES, seeds=seeds, most=most,
-            attributes=attributes, defences=variants, seed=question.seed,
+            attributes=attributes, defences=variants, shadows=_shadows(prepared, question, shadows), seed=question.seed,
             say=lambda name: say(f"asking: {defence_name(name)} ..."),
         )  # fmt: skip
         if html is not None:
@@ -70,6 +73,21 @@ def look(
                 if file is not None:
                     say(f"written: {file}")
     return got
+
+
+def _shadows(prepared: Prepared, question: Inputs, models: int) -> Shadows | None:
+    """Shadow models that learn the true labels of people who were held back."""
+    from wayforward.impact.disclosure import Shadows
+
+    if not models:
+        return None
+    if question.people is not None or prepared.test_labels is None:
+        raise DataError(
+            "Shadow models learn the labels of people whom --data holds back. Use --data, or wf.attack(shadows=...)."
+        )
+    learnt, yes = np.unique(prepared.labels), np.asarray(prepared.problem.target.favourable).ravel()
+    no = learnt[~np.isin(learnt, yes)]
+    return Shadows(np.where(prepared.test_labels, yes[0], no[0]), models)
 
 
 __all__ = ["look"]

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 import wayforward as wf
-from wayforward.errors import DataError
+from wayforward.errors import DataError, MethodError
 from wayforward.impact.disclosure.attack import PLAIN, Attack, attack
 from wayforward.impact.disclosure.attributes import infer
 from wayforward.impact.disclosure.extraction import ball_rows, hyperplane, in_balls
-from wayforward.impact.disclosure.membership import auc, closeness, membership
+from wayforward.impact.disclosure.membership import auc, closeness, distances, membership
 from wayforward.impact.disclosure.page import findings, render
 from wayforward.impact.disclosure.reconstruction import reconstruction
 from wayforward.impact.disclosure.service import Service
+from wayforward.impact.disclosure.shadows import Shadows, shadowed, threshold
 from wayforward.problem import Disclosure
 
 WEIGHT, OFFSET = np.array([0.5, -1.0, 2.0]), -0.3
@@ -207,3 +210,78 @@ def test_too_few_people_are_named() -> None:
         attack(linear_problem(), "local-search", numbers(30, 2), defences={})
     with pytest.raises(DataError, match="not trained on"):
         attack(linear_problem(), "local-search")
+
+
+def labels_of(x: np.ndarray) -> np.ndarray:
+    return (x @ WEIGHT + OFFSET + np.random.default_rng(0).logistic(size=len(x)) > 0).astype(int)
+
+
+def test_a_threshold_lets_no_more_false_alarms_by_than_it_says() -> None:
+    known = np.random.default_rng(0).permutation(2000.0 * np.arange(1, 2001) / 2000)
+    assert threshold(known, 0.001) == 1998.0 and (known > threshold(known, 0.001)).sum() == 2
+    assert (known > threshold(known, 0.01)).sum() == 20
+    assert threshold(known[:99], 0.01) == known[:99].max()
+
+
+def by_shadows(d: int, n: int, fit: Callable[[np.ndarray, np.ndarray, int], LogisticRegression]) -> Any:
+    """Shadow models against a linear model of d numbers that learnt n labels drawn by chance."""
+
+    def drawn(m: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(seed)
+        return rng.normal(size=(m, d)), rng.integers(0, 2, m)
+
+    (x, y), (own, labels), (others, _) = drawn(n, 1), drawn(2 * n, 2), drawn(120, 3)
+    schema = wf.Schema(tuple(wf.Feature(name=f"x{i}", kind="real", low=-6, high=6) for i in range(d)))
+    problem = wf.Problem(schema, fit(x, y, 0), wf.Target(favourable=1), data=x)
+    method, spread = wf.method("local-search"), np.ones(d)
+
+    def far(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        refused = rows[~problem.reached(rows)[0]]
+        return refused, distances(method.fit(problem).recommend(refused), spread)
+
+    return shadowed(problem, method, own, labels, Shadows(labels, 4, fit), far(x), far(others), spread)
+
+
+def test_shadow_models_tell_members_of_a_model_that_knows_them_by_heart() -> None:
+    """More numbers than people: every member lies at the margin, at once as far as a model can put them."""
+    for one in by_shadows(120, 48, lambda x, y, _: LogisticRegression(C=1e4).fit(x, y)):
+        assert one.auc.low > 0.5 and one.auc.value > 0.7
+        assert all(a.false.value < 0.1 for a in one.alarms)
+
+
+def test_shadow_models_tell_nobody_of_a_model_that_cannot_remember() -> None:
+    """The same line whatever it is given: members are like others, but for chance."""
+
+    def given(x: np.ndarray, y: np.ndarray, _: int) -> LogisticRegression:
+        model = LogisticRegression()
+        model.coef_, model.intercept_ = np.arange(1.0, 5.0)[None], np.array([0.1])
+        model.classes_, model.n_features_in_ = np.array([0, 1]), 4
+        return model
+
+    distance, surprise = by_shadows(4, 150, given)
+    assert distance.auc.low < 0.5 < distance.auc.high and distance.members > 40
+    assert surprise.auc.value == pytest.approx(
+        0.5, abs=0.02
+    )  # what is expected comes, but for scales of the cost
+    assert all(one.true.value < 0.1 for one in distance.alarms)
+
+
+def test_the_page_says_what_shadow_models_found() -> None:
+    people = numbers(200, 9)
+    got = attack(
+        linear_problem(), "local-search", people, queries=(20,), seeds=1, most=40, defences={},
+        shadows=Shadows(labels_of(people), 2, lambda x, y, seed: line()),
+    )  # fmt: skip
+    assert any(
+        "shadow models tell members from others no better than chance" in text for text in findings(got)
+    )
+    assert "Membership by shadow models" in render(got)
+    assert "Mitgliedschaft nach Schattenmodellen" in render(got, language="de")
+    assert [one["score"] for one in got.to_dict()["exposures"][0]["shadows"]] == ["distance", "surprise"]
+
+
+def test_shadow_models_need_labels_and_people() -> None:
+    with pytest.raises(MethodError, match="models=1 shadow models cannot be trained"):
+        Shadows([0], 1)
+    with pytest.raises(DataError, match="labels of shape"):
+        attack(linear_problem(), "local-search", numbers(200, 9), shadows=Shadows([0, 1]))

@@ -16,6 +16,7 @@ from wayforward.impact.disclosure.extraction import Balls, Fidelity, extraction
 from wayforward.impact.disclosure.membership import Membership, closeness, distances, membership
 from wayforward.impact.disclosure.reconstruction import Reconstruction, reconstruction
 from wayforward.impact.disclosure.service import Service
+from wayforward.impact.disclosure.shadows import Shadowed, Shadows, shadowed
 from wayforward.language import N_, in_english
 from wayforward.methods import method as method_named
 from wayforward.methods.base import Method
@@ -55,6 +56,7 @@ class Exposure:
     membership: tuple[Membership, ...]
     attributes: tuple[AttributeInference, ...]
     reconstruction: Reconstruction
+    shadows: tuple[Shadowed, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -63,7 +65,7 @@ class Exposure:
             **{name: getattr(self, name).to_dict() for name in ("usable", "cost", "dearer", "reconstruction")},
             **{
                 name: [one.to_dict() for one in getattr(self, name)]
-                for name in ("extraction", "balls", "membership", "attributes")
+                for name in ("extraction", "balls", "membership", "attributes", "shadows")
             },
         }  # fmt: skip
 
@@ -99,6 +101,7 @@ def attack(
     most: int = 500,
     attributes: Sequence[str] | None = None,
     defences: Mapping[str, Disclosure] | None = None,
+    shadows: Shadows | None = None,
     seed: int = 0,
     say: Say = lambda _: None,
 ) -> Attack:
@@ -108,6 +111,7 @@ def attack(
     others test the copies. members: those whom it was trained on; left out, the problem's table. k: options a person.
     queries: sizes of the copies' lessons. most: people of each kind who ask. attributes: features to infer; left out,
     sensitive ones with few levels. defences: {name: Disclosure} to measure besides; None: those of `DEFENCES`, {} none.
+    shadows: membership by models that the attacker trains on those people who do not ask; left out, without.
 
     Example: ``wf.attack(problem, "local-search", test, queries=(50, 200)).to_dict()``.
     Raises: DataError for too few people.
@@ -122,7 +126,9 @@ def attack(
     known = problem.require_reference() if members is None else problem.schema.encode(members, "members")
     rng = np.random.default_rng([seed, 0xA77])
     order = rng.permutation(len(unseen))
-    askers, probe = unseen[order[: len(order) // 2]], unseen[order[len(order) // 2 :]][:_PROBE]
+    labels = None if shadows is None else shadows.of(len(unseen))[order[len(order) // 2 :]]
+    askers, own = unseen[order[: len(order) // 2]], unseen[order[len(order) // 2 :]]
+    probe = own[:_PROBE]
     known = known[rng.permutation(len(known))]
     yes, member_yes = problem.reached(askers)[0], problem.reached(known[: 20 * most])[0]
     if (~yes).sum() > most:  # nobody asks after the last one of them
@@ -140,7 +146,7 @@ def attack(
     sizes = sorted({min(m, len(outsiders)) for m in queries})
     setting = _Setting(
         outsiders, insiders, askers, probe, unseen, known, k=k, queries=tuple(sizes), seeds=seeds, seed=seed,
-        inferred=tuple(inferred),
+        inferred=tuple(inferred), own=own, labels=labels, shadows=shadows,
     )  # fmt: skip
     exposures: list[Exposure] = []
     plain: Recourse | None = None
@@ -172,6 +178,9 @@ class _Setting:
     seeds: int
     seed: int
     inferred: tuple[str, ...]
+    own: People  # of the attacker: unseen, and not asking
+    labels: np.ndarray | None  # of them
+    shadows: Shadows | None
 
     def exposure(
         self, name: str, problem: Problem, method: Method, plain: Recourse | None
@@ -202,11 +211,26 @@ class _Setting:
             tuple(balls), self._membership(answer, inside),
             tuple(infer(service, answer, self.probe, self.inferred, len(self.outsiders), self.seed)),
             reconstruction(answer, *(rows[:alike] for rows in (self.known, self.unseen))),
+            self._by_shadows(problem, method, answer, inside),
         )  # fmt: skip
         return replace(one, queries=service.queries), answer
 
+    def _by_shadows(
+        self, problem: Problem, method: Method, answer: Recourse, inside: Recourse
+    ) -> tuple[Shadowed, ...]:
+        if self.shadows is None or self.labels is None:
+            return ()
+        spread = self._spread()
+        return shadowed(
+            problem, method, self.own, self.labels, self.shadows, (inside.x, distances(inside, spread)),
+            (answer.x, distances(answer, spread)), spread, seed=self.seed,
+        )  # fmt: skip
+
+    def _spread(self) -> np.ndarray:
+        return np.asarray(np.nan_to_num(np.nanstd(self.probe, axis=0), nan=1.0))
+
     def _membership(self, answer: Recourse, inside: Recourse) -> tuple[Membership, ...]:
-        spread = np.nan_to_num(np.nanstd(self.probe, axis=0), nan=1.0)
+        spread = self._spread()
         returned = answer.after[answer.found]  # to others: nobody's own answer tells of them here
         categorical = answer.schema.is_categorical
         near = [

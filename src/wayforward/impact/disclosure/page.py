@@ -74,6 +74,7 @@ def render(attack: Attack, title: str = "", language: str | None = None) -> str:
                 best=_best(attack),
                 balls=_balls(first),
                 membership=_membership(attack),
+                shadows=_shadows(attack),
                 attributes=_attributes(attack),
                 reconstruction=_reconstruction(attack),
                 defence_name=defence_name,
@@ -122,6 +123,27 @@ def findings(attack: Attack) -> list[str]:
         )  # fmt: skip
     else:
         out.append(gettext("No score tells members from others better than chance would."))
+    by_shadows = [one for one in first.shadows if one.auc.n]
+    if by_shadows:
+        surest = max(by_shadows, key=lambda one: one.auc.value)
+        words_of = (
+            N_(
+                "{n} shadow models tell members: by the {score}, a member is above somebody else in {auc} of pairs."
+            )
+            if surest.auc.low > 0.5
+            else N_(
+                "{n} shadow models tell members from others no better than chance would: by the {score}, a member is "
+                "above somebody else in {auc} of pairs."
+            )
+        )
+        out.append(
+            gettext(
+                words_of,
+                n=words.number(surest.models),
+                score=score_name(surest.score),
+                auc=words.percent(surest.auc.value, 1),
+            )
+        )
     out.extend(
         gettext(
             "Whoever knows somebody's plan and everything but “{name}” guesses it right for {share}; without the plan "
@@ -236,6 +258,27 @@ def _membership(attack: Attack) -> list[dict[str, str]]:
         }
         for one in attack.exposures
         for m in one.membership
+    ]
+
+
+def _shadows(attack: Attack) -> list[dict[str, str]]:
+    return [
+        {
+            gettext("answers"): defence_name(one.name),
+            gettext("told by"): score_name(s.score),
+            gettext("members, others"): f"{words.number(s.members)}, {words.number(s.outsiders)}",
+            gettext("area under the curve"): value(s.auc),
+            **{
+                text: share(estimate)
+                for a in s.alarms
+                for text, estimate in (
+                    (gettext("members found at {rate}", rate=words.percent(a.rate, 1)), a.true),
+                    (gettext("false alarms at {rate}", rate=words.percent(a.rate, 1)), a.false),
+                )
+            },
+        }
+        for one in attack.exposures
+        for s in one.shadows
     ]
 
 

@@ -21,6 +21,7 @@ _SCORES = {
     "cost": N_("cost of the answer"),
     "distance": N_("distance to the answer"),
     "closeness": N_("closeness to answers of others"),
+    "surprise": N_("distance beyond what shadow models expect"),
 }
 
 
