@@ -335,6 +335,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "lire": lambda: scene("forest", also="nearest-observable"),
     "gradient-boosted-counterfactuals": lambda: scene("forest", k=2, given=AS_PUBLISHED),
     "geco": lambda: scene(given=AS_PUBLISHED),
+    "moc": lambda: scene(k=5),
     "certifai": lambda: scene(k=3, given=AS_PUBLISHED),
     "permute-attack": scene,
     "sedc": lambda: scene(given={"reference": "prototype"}),

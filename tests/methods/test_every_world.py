@@ -57,6 +57,7 @@ GRAPH = CausalGraph.read(TRUE)
 PEOPLE = 5
 QUICK = {  # parameters that make the tests quick
     "geco": {"seeds": 6, "keep": 20, "mutants": 20, "crosses": 20, "rounds": 4},
+    "moc": {"population": 10, "generations": 8, "front": 10},
     "certifai": {"population": 20, "generations": 6},
     "permute-attack": {"population": 16, "generations": 8, "runs": 2, "patience": 2},
     "asp": {"values": 6, "most": 2},

@@ -5,7 +5,7 @@ many changes, within so many months, at least so plausible. Together they are ju
 one in every objective goes.
 
 Source: Y. Haimes, L. Lasdon, D. Wismer (1971), On a bicriterion formulation of the problems of integrated system
-identification and system optimization, IEEE Trans. SMC 1(3); crowding: K. Deb and others (2002), IEEE TEC 6(2).
+identification and system optimization, IEEE Trans. SMC 1(3).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 from wayforward.errors import MethodError, shown
 from wayforward.methods.base import answer_readable, check_k
+from wayforward.methods.engines.fronts import crowding
 from wayforward.methods.kinds import MethodQuestion, shared_seconds, summed_meta, timed
 from wayforward.preferences import Preferences
 from wayforward.problem.plausibility.base import Plausibility
@@ -160,17 +161,6 @@ def _decision(first: Recourse) -> tuple[np.ndarray, np.ndarray]:
 
 def _crowded_out(value: Floats, front: Mask, k: int) -> Mask:
     """(n, k') bool: not on the front, or crowded out by others that lie farther apart."""
-    far = np.zeros(front.shape)
-    for o in range(value.shape[2]):
-        order = np.argsort(np.where(front, value[:, :, o], np.inf), axis=1, kind="stable")
-        ranked = np.take_along_axis(value[:, :, o], order, axis=1)
-        last = np.maximum(front.sum(1) - 1, 0)
-        gap = np.full(front.shape, np.inf)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            span = np.take_along_axis(ranked, last[:, None], 1) - ranked[:, :1]
-            gap[:, 1:-1] = np.where(span > 0, (ranked[:, 2:] - ranked[:, :-2]) / span, 0.0)
-        gap[np.arange(len(gap)), last] = np.inf
-        np.put_along_axis(gap, order, gap.copy(), axis=1)
-        far += gap
+    far = crowding(np.where(front[:, :, None], value, np.inf), np.where(front, 0, 1))
     rank = np.argsort(np.argsort(np.where(front, -far, np.inf), axis=1, kind="stable"), axis=1, kind="stable")
     return ~front | (rank >= k)

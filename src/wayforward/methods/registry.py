@@ -46,6 +46,7 @@ METHODS = Registry(
         "gradient-boosted-counterfactuals": "gradient_boosted:GradientBoosted",
         "cbr": "cbr:Cbr",
         "geco": "geco:GeCo",
+        "moc": "moc:Moc",
         "certifai": "certifai:Certifai",
         "permute-attack": "permute_attack:PermuteAttack",
         "focus": "focus:Focus",
