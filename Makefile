@@ -16,7 +16,7 @@ ifneq ($(wildcard ../shared/data),)
 export WAYFORWARD_DATA ?= $(abspath ../shared/data)
 endif
 
-EXTRAS := fast,frames,polars,torch,tune,trees-cpu,catboost,onnx,solvers,smt,plots,languages,web,postgres,test,docs,dev
+EXTRAS := fast,frames,polars,torch,tune,trees-cpu,catboost,onnx,solvers,smt,asp,plots,languages,web,postgres,test,docs,dev
 
 .PHONY: help venv demo test fast-test lint messages docs bench fuzz replicate clean
 .DEFAULT_GOAL := help

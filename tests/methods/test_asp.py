@@ -11,6 +11,7 @@ import wayforward as wf
 from wayforward import Feature, Problem, Schema, Target
 from wayforward.methods import method
 from wayforward.testing import MethodContract, case
+from wayforward.testing.small_forests import RULES, refused, wished
 
 
 class TestContract(MethodContract):
@@ -25,6 +26,33 @@ def test_three_stumps_on_whole_numbers(three_stumps):
     got = method("asp").fit(three_stumps("integer", 6)).recommend(np.zeros((1, 2)))
     np.testing.assert_array_equal(got.after[0, 0], [5.0, 0.0])
     assert got.cost[0, 0] * 6 == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize("model", ["rf", "gb"])
+def test_clingo_finds_as_few_changes_at_as_little_cost(model):
+    """The published program and everything tried: the same least number of changes, and of these the least cost."""
+    pytest.importorskip("clingo")
+    for seed in (0, 2):
+        problem, x = refused(model, seed, RULES[seed])
+        x = x[:10]
+        wishes = wished(problem.schema, x, seed)
+        as_found = {"preferences": wishes, "minimal": False, "shrink": False, "complete": False}
+        one = wf.recommend(problem, x, "asp", **as_found)
+        two = wf.recommend(problem, x, "asp", solver="clingo", k=2, **as_found)
+        np.testing.assert_array_equal(one.found[:, 0], two.found[:, 0])
+        counts = [(~np.isnan(got.action[:, 0])).sum(1) for got in (one, two)]
+        np.testing.assert_array_equal(*counts)
+        np.testing.assert_allclose(one.cost[:, 0], two.cost[:, 0], rtol=1e-5)
+        both = two.found[:, 1]  # another set of features, as small
+        acts = ~np.isnan(two.action[both])
+        assert (acts[:, 0] != acts[:, 1]).any(1).all() and (acts.sum(2) == counts[1][both, None]).all()
+    assert one.found[:, 0].sum() > 4 and both.any()
+
+
+def test_three_stumps_as_a_program(three_stumps):
+    pytest.importorskip("clingo")
+    got = wf.recommend(three_stumps("integer", 6), np.zeros((1, 2)), "asp", solver="clingo")
+    np.testing.assert_array_equal(got.after[0, 0], [5.0, 0.0])
 
 
 def defined(problem, x, features, values):

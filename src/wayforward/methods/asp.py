@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from wayforward.deadline import look
+from wayforward.errors import UnsupportedModel, require
 from wayforward.methods.base import Budget, Method
+from wayforward.methods.engines.exact.answer_sets import AnswerSets
 from wayforward.methods.engines.finish import finished
-from wayforward.methods.settings import check_least, check_switches
+from wayforward.methods.engines.seeker.packing import trees_score
+from wayforward.methods.engines.tree_regions import TreeRegions, forest_of
+from wayforward.methods.settings import check_choices, check_least, check_switches
 from wayforward.model import Access
 from wayforward.problem.batching import ask, tidy
 from wayforward.shapes import Actions, Floats, Mask
@@ -19,6 +24,8 @@ from wayforward.shapes import Actions, Floats, Mask
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
     from wayforward.streams import Streams
+
+_SOLVES, _CONFLICTS = 60, 1_000_000  # programs of a person; conflicts in each
 
 
 @dataclass
@@ -34,8 +41,11 @@ class Asp(Method):
     `responsibility(x)` tells the x-responsibility of each feature's value for a no: 1 / (1 + the fewest other features
     that have to change with it), 0 where changing it with up to `most` - 1 others never matters.
 
-    most: features changed together at most. Not part of the published method: complete, which goes on by single changes
-    for whom the budget ended first; shrink, which moves values on between those of a coarse domain.
+    most: features changed together at most. solver: 'clingo' (extra `asp`) solves the published program itself, trees
+    as rules, one person after another, for forests and boosted trees. Its first option changes as few features and
+    costs as little, costs added up feature by feature; later ones change others, as few of them. Not part of the
+    published method: complete, which goes on by single changes for whom the budget ended first; shrink, which moves
+    values on between those of a coarse domain.
     Default budget: 20,000 model rows a person. Shapes: people (n, d) -> actions (n, k, d), feature units.
     Example: ``wf.method("asp").fit(problem).responsibility(refused)``.
     Source: L. Bertossi (2020), An ASP-Based Approach to Counterfactual Explanations for Classification, RuleML+RR;
@@ -53,14 +63,36 @@ class Asp(Method):
     most: int = 4
     complete: bool = True
     shrink: bool = True
+    solver: Literal["enumeration", "clingo"] = "enumeration"
 
     def __post_init__(self) -> None:
+        check_choices(self, solver=("enumeration", "clingo"))
         check_least(self, values=2, most=1)
         check_switches(self, "complete", "shrink")
+
+    def _fit(self, problem: Problem) -> None:
+        if self.solver != "clingo":
+            return
+        require("clingo", extra="asp")
+        flat = forest_of(problem, "asp(solver='clingo')")
+        score = trees_score(problem, flat)
+        if score is None:
+            raise UnsupportedModel(
+                f"asp(solver='clingo') adds up one score; {problem.model.name} has several for this target. Leave "
+                "solver out: any model will do."
+            )
+        mix, margins = score
+        self.trees_, self.leaf_ = TreeRegions(flat, problem.schema), flat.scale * flat.value @ mix
+        self.need_ = margins[0] - float(flat.base @ mix)
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         limit = budget.rows_or(20_000)
         cap = people.rows + limit
+        if self.solver == "clingo":
+            found = [self._solved(people, i, k) for i in range(people.n)]
+            who = np.repeat(np.arange(people.n), [len(rows) for rows in found])
+            action = np.concatenate([np.zeros((0, people.d)), *found])
+            return finished(people, who, action, k, cap=cap, go_on=self.complete, shrink=self.shrink)
         owners, rows = [np.zeros(0, dtype=np.int64)], [np.zeros((0, people.d))]
         open_ = np.arange(people.n)
         for size in range(1, min(self.most, people.d) + 1):
@@ -73,6 +105,39 @@ class Asp(Method):
                 break
         who, action = np.concatenate(owners), np.concatenate(rows)
         return finished(people, who, action, k, cap=cap, go_on=self.complete, shrink=self.shrink)
+
+    def _solved(self, people: Population, i: int, k: int) -> Floats:
+        """Actions (m, d) of person i: the best of the program, then those that change others, as few of them."""
+        look()
+        person, (feature, value) = people.take(np.array([i])), ([], [])
+        for j, domain in self._domain(person).items():
+            feature += [j] * domain.shape[1]
+            value += domain[0].tolist()
+        single = np.full((len(value), people.d), np.nan)
+        single[np.arange(len(value)), feature] = value
+        single = np.unique(tidy(person, np.zeros(len(value), dtype=np.int64), single), axis=0)
+        single = single[~np.isnan(single).all(1)]
+        at, each = (~np.isnan(single)).argmax(1), np.arange(len(single))
+        price = person.cost(np.zeros(len(single), dtype=np.int64), single)
+        most = min(self.most, int(person.max_changes[0]))
+        program = AnswerSets(people.schema, person.x[0], at, single[each, at], price, most)
+        program.forest(self.trees_, self.leaf_, self.need_)
+        out: list[Floats] = []
+        for _ in range(_SOLVES):
+            look()
+            chosen = program.solve(_CONFLICTS)
+            if chosen is None or not chosen.any():
+                break
+            action = np.full((1, people.d), np.nan)
+            action[0, at[chosen]] = single[each, at][chosen]
+            if not people.evaluate(np.array([i]), action).reached[0]:
+                program.forbid(chosen)
+                continue
+            out.append(action[0])
+            if len(out) == k:
+                break
+            program.other_features(chosen)
+        return np.array(out).reshape(-1, people.d)
 
     def _assignments(
         self, people: Population, who: np.ndarray, size: int, cap: np.ndarray, ended: Mask

@@ -43,6 +43,20 @@ class LeafBoxes(NamedTuple):
             self.missing & other.missing,
         )
 
+    def holds(self, schema: Schema, feature: Ints, value: Floats) -> Mask:
+        """(b, o) bool: which boxes hold values (o,) of the features (o,) that they are of."""
+        out = np.empty((len(self.low), len(feature)), dtype=bool)
+        for j in np.unique(feature).tolist():
+            at = np.flatnonzero(feature == j)
+            here, columns = value[at], schema.level_columns.get(j)
+            if columns is not None:
+                held = self.levels[:, columns.start + np.nan_to_num(here).astype(np.int64)]
+            else:
+                held = (here >= self.low[:, [j]]) & (here <= self.high[:, [j]])
+            held[:, np.isnan(here)] = self.missing[:, [j]]
+            out[:, at] = held
+        return out
+
 
 def forest_of(problem: Problem, name: str) -> FlatForest:
     """Return the trees of a problem's model; name: of the method that asks. Raises: UnsupportedModel."""

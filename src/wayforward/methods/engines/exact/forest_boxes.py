@@ -94,11 +94,10 @@ class ForestBoxes:
         if priced is None or not problem.independent:
             return None
         problem, power, peak = priced
-        link = flat.link if flat.link != "identity" or problem.target.interval is not None else "probability"
-        mix = packing.one_output(problem, flat.value.shape[1], link)
-        margins = None if mix is None else packing.margin_range(problem, link, mix)
-        if mix is None or margins is None or np.isfinite(margins[1]):
+        score = packing.trees_score(problem, flat)
+        if score is None:
             return None
+        mix, margins = score
         rule, made, size = problem.plausibility, None, 0
         if isinstance(rule, IsolationForest):
             both, size = joined(flat, rule, mix)

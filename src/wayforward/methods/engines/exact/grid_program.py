@@ -15,7 +15,7 @@ from wayforward.methods.engines.exact.selection import Among, ChangedTo, Clause,
 from wayforward.shapes import Floats, Ints, Mask
 
 if TYPE_CHECKING:
-    from wayforward.methods.engines.tree_regions import LeafBoxes, TreeRegions
+    from wayforward.methods.engines.tree_regions import TreeRegions
     from wayforward.model.forms import DenseForm
     from wayforward.schema import Schema
 
@@ -161,7 +161,8 @@ class GridProgram:
         A leaf has a share; of the leaves of a tree whose values of one feature lie in a set, the shares are at most
         what is chosen of that set.
         """
-        inside, own = self._inside(regions.leaves)
+        inside = regions.leaves.holds(self.schema, self.feature, self.value)
+        own = regions.leaves.holds(self.schema, np.arange(len(self.x)), self.x)
         bound = [
             j for j in np.unique(self.feature) if not (inside[:, self.feature == j].all() and own[:, j].all())
         ]
@@ -184,22 +185,6 @@ class GridProgram:
                     within = share[mine[(member <= pattern).all(1)]]
                     stays = float(pattern[-1])  # 1 - all values that are chosen: as the person is
                     self.row([*within, *at], [*np.ones(len(within)), *(stays - pattern[:-1])], -np.inf, stays)
-
-    def _inside(self, leaves: LeafBoxes) -> tuple[Mask, Mask]:
-        """Return which leaves hold each value on the grid (l, o), and each value of the person as they are (l, d)."""
-        inside = np.empty((len(leaves.low), len(self.feature)), dtype=bool)
-        own = np.empty((len(leaves.low), len(self.x)), dtype=bool)
-        for j, x in enumerate(self.x):
-            at = np.flatnonzero(self.feature == j)
-            here = np.append(self.value[at], x)
-            columns = self.schema.level_columns.get(j)
-            if columns is not None:
-                held = leaves.levels[:, columns.start + np.nan_to_num(here).astype(np.int64)]
-            else:
-                held = (here >= leaves.low[:, [j]]) & (here <= leaves.high[:, [j]])
-            held[:, np.isnan(here)] = leaves.missing[:, [j]]
-            inside[:, at], own[:, j] = held[:, :-1], held[:, -1]
-        return inside, own
 
     # -- rules and cuts ------------------------------------------------------------------------------------
 

@@ -35,6 +35,15 @@ def one_output(problem: Problem, q: int, link: Link) -> np.ndarray | None:
     return None
 
 
+def trees_score(problem: Problem, flat: FlatForest) -> tuple[np.ndarray, tuple[float, float, float]] | None:
+    """Return what one score of a forest is mixed from (`one_output`) and its `margin_range`; None where it has none, or
+    where more may be too much."""
+    link = flat.link if flat.link != "identity" or problem.target.interval is not None else "probability"
+    mix = one_output(problem, flat.value.shape[1], link)
+    margins = None if mix is None else margin_range(problem, link, mix)
+    return None if mix is None or margins is None or np.isfinite(margins[1]) else (mix, margins)
+
+
 def margin_range(problem: Problem, link: Link, mix: np.ndarray) -> tuple[float, float, float] | None:
     """Return (lowest, highest, gap): mixed margins from lowest to highest may be a yes, those more than gap inside are.
 
