@@ -221,6 +221,8 @@ class Population:
     @cached_property
     def changeable(self) -> np.ndarray:
         """(n, d) bool: features whose value may differ afterwards, as a direct or an indirect consequence."""
+        if self.problem.independent:
+            return self.free
         moved = self.problem.descendants  # (d, d): acting on row feature can move column feature
         return np.asarray((self.free.astype(np.int64) @ moved.astype(np.int64) > 0) | self.free)
 

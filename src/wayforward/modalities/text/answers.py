@@ -50,12 +50,11 @@ class TextRecourse:
         if style not in _STRIKES:
             raise DataError(f"style={style!r} is not known. Use one of {', '.join(map(repr, _STRIKES))}.")
         one, (left, right) = document(self.texts[i]), _STRIKES[style]
-        gone, pieces, at = set(self._units(i, option)), [], 0
+        pieces, at = [], 0
         clean = html.escape if style == "html" else visible
-        for start, end, unit in one.spans:
-            if unit in gone:
-                pieces += [clean(one.text[at:start]), left, clean(one.text[start:end]), right]
-                at = end
+        for start, end in one.places(self._units(i, option)):
+            pieces += [clean(one.text[at:start]), left, clean(one.text[start:end]), right]
+            at = end
         return "".join([*pieces, clean(one.text[at:])])
 
     def options(self, i: int) -> list[int]:

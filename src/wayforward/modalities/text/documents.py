@@ -15,7 +15,6 @@ from functools import lru_cache
 import numpy as np
 
 from wayforward.errors import DataError
-from wayforward.lazy import cached_property
 from wayforward.schema import Feature, Schema
 from wayforward.schema.carried import keys_of, values_of
 
@@ -40,21 +39,23 @@ class Document:
         """Columns for words that a row of this text has: a power of two, so that few schemas serve all texts."""
         return max(_LEAST, 1 << max(len(self.words) - 1, 0).bit_length())
 
-    @cached_property
-    def spans(self) -> list[tuple[int, int, int]]:
-        """Start, end and unit of every word."""
-        places = zip(_WORD.finditer(self.text), self.parts, strict=True)
-        return [(*match.span(), self.unit[word]) for match, word in places]
+    def places(self, units: Collection[int]) -> list[tuple[int, int]]:
+        """Return start and end of every word that belongs to one of these units, in order."""
+        spelled = {word for word, unit in self.unit.items() if unit in units}
+        if not spelled:
+            return []
+        return [
+            match.span()
+            for match, word in zip(_WORD.finditer(self.text), self.parts, strict=True)
+            if word in spelled
+        ]
 
     def without(self, removed: Collection[int]) -> str:
         """Return the text without these units, and without the white space that one would see twice."""
-        if not removed:
-            return self.text
         pieces, at = [], 0
-        for start, end, unit in self.spans:
-            if unit in removed:
-                pieces.append(self.text[at:start])
-                at = end + (end < len(self.text) and self.text[end] == " ")
+        for start, end in self.places(removed):
+            pieces.append(self.text[at:start])
+            at = end + (end < len(self.text) and self.text[end] == " ")
         return "".join([*pieces, self.text[at:]])
 
     def named(self, words: Collection[str]) -> list[int]:

@@ -23,7 +23,7 @@ from wayforward.schema import Schema
 from wayforward.schema.carried import values_of
 from wayforward.shapes import Floats, Ints, Mask, Outputs, Who
 
-_REMEMBERED = 8192  # texts whose weights are kept
+_REMEMBERED, _SPELLINGS = 8192, 1 << 18  # texts whose weights are kept, words whose terms are
 _DEFAULT_PATTERN = r"(?u)\b\w\w+\b"
 _EMPTY = 1e-12  # a share of the squares this small is what subtraction leaves of none
 
@@ -98,35 +98,38 @@ class WordWeights(Fast):
         return self._known[text]
 
     def _worked_out(self, text: str) -> _Weights | None:
-        one = document(text)
-        terms: dict[int, int] = {}
-        unit_of: dict[int, int] = {}
-        for word, times in Counter(one.parts).items():
-            place = one.unit[word]
-            for at in self._terms_of(word):
-                terms[at] = terms.get(at, 0) + times
-                if unit_of.setdefault(at, place) != place:
-                    return None
+        one, known = document(text), self._terms
+        found = [
+            (at, one.unit[word], times)
+            for word, times in Counter(one.parts).items()
+            for at in (known[word] if word in known else self._terms_of(word))
+        ]
+        every = np.array(found, dtype=np.int64).reshape(-1, 3)
+        term, first, which = np.unique(every[:, 0], return_index=True, return_inverse=True)
+        unit = every[first, 1]
+        if (every[:, 1] != unit[which]).any():
+            return None
+        count = np.bincount(which, every[:, 2], len(term))
         if not self.whole_words:
             places = map(self.vocabulary.get, self.analyse(text))
-            if Counter(at for at in places if at is not None) != terms:
+            whole = Counter(at for at in places if at is not None)
+            if whole != dict(zip(term.tolist(), count.tolist(), strict=True)):
                 return None
-        term, unit = np.array(list(terms), dtype=np.int64), np.array(list(unit_of.values()), dtype=np.int64)
-        count = np.array(list(terms.values()), dtype=np.float64)
         if self.binary:
             count = np.ones_like(count)
         value = (1 + np.log(count) if self.sublinear else count) * self.idf[term]
-        adds, size = np.zeros((len(one.words), len(self.coef))), np.zeros(len(one.words))
-        np.add.at(adds, unit, value[:, None] * self.coef[:, term].T)
+        many = len(one.words)
+        adds = np.stack([np.bincount(unit, value * coef[term], many) for coef in self.coef], axis=1)
+        size = np.zeros(many)
         if self.norm:
-            np.add.at(size, unit, value**2 if self.norm == "l2" else np.abs(value))
+            size = np.bincount(unit, value**2 if self.norm == "l2" else np.abs(value), many)
         return _Weights(adds, size)
 
     def _terms_of(self, word: str) -> tuple[int, ...]:
-        found = self._terms.get(word)
-        if found is None:
-            places = (self.vocabulary.get(term) for term in self.analyse(word))
-            found = self._terms[word] = tuple(at for at in places if at is not None)
+        if len(self._terms) >= _SPELLINGS:
+            self._terms.clear()
+        places = (self.vocabulary.get(term) for term in self.analyse(word))
+        found = self._terms[word] = tuple(at for at in places if at is not None)
         return found
 
     def of_texts(self, keys: Floats) -> tuple[Floats, Floats, Mask]:
