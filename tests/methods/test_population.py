@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from wayforward import Preferences, Problem, Target
+from wayforward.methods import method
+from wayforward.methods.engines import breeding
 from wayforward.methods.engines.population import Evolution, Values, by_chance, crossed, repeated, united
 from wayforward.streams import Streams
 from wayforward.testing import case
@@ -67,3 +70,23 @@ def test_a_budget_is_kept_to_the_row_and_nothing_is_shown_twice():
     )
     assert people.rows[0] - 1 <= distinct
     assert (people.rows <= 1 + np.array([50, 5, 0])).all()
+
+
+@pytest.mark.parametrize("name", ["geco", "certifai", "permute-attack", "moc"])
+def test_so_many_people_at_once_as_fit_into_memory(name, monkeypatch):
+    it = case("linear", "independent", 0, 24)
+    small = {"generations": 4} if name != "geco" else {"rounds": 2}
+    fitted = method(name, **small).fit(it.problem)
+    whole = fitted.recommend(it.x, 2)
+    sizes, bred = [], type(fitted)._bred
+
+    def counted(self, people, *rest):
+        sizes.append(people.n)
+        return bred(self, people, *rest)
+
+    monkeypatch.setattr(type(fitted), "_bred", counted)
+    monkeypatch.setattr(breeding, "_CELLS", 5 * fitted._width(it.problem.schema.d) * it.problem.schema.d)
+    parts = fitted.recommend(it.x, 2)
+    assert max(sizes) == 5 and len(sizes) > 1
+    np.testing.assert_array_equal(parts.action, whole.action)
+    assert parts.meta["model_rows"] == whole.meta["model_rows"]

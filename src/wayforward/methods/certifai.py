@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from wayforward.methods.base import Budget, Method
+from wayforward.methods.base import Budget
+from wayforward.methods.engines.breeding import BreedingMethod
 from wayforward.methods.engines.finish import finished
 from wayforward.methods.engines.population import Evolution, Individuals, Values, by_chance, crossed
 from wayforward.methods.settings import check_least, check_switches, require_setting
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Certifai(Method):
+class Certifai(BreedingMethod):
     """Breed accepted rows: fitness is one over the cost, refused children die, the best live on.
 
     It begins with rows drawn evenly from all that the person may do, of which the accepted ones stay. In each
@@ -43,7 +44,6 @@ class Certifai(Method):
     summary: ClassVar[str] = "a genetic search among accepted rows for the nearest; labels suffice"
     citation: ClassVar[str] = "Sharma, Henderson & Ghosh (2020), AIES, arXiv:1905.07857"
     needs: ClassVar[int] = Access.LABEL
-    chunk: ClassVar[int] = 512
 
     population: int = 64
     generations: int = 60
@@ -60,7 +60,10 @@ class Certifai(Method):
             require_setting(self, setting, 0 <= getattr(self, setting) <= 1, "Use a share between 0 and 1.")
         check_switches(self, "complete", "shrink")
 
-    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
+    def _width(self, d: int) -> int:
+        return 2 * self.population
+
+    def _bred(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         cap = people.rows + budget.rows_or(20_000)
         search = Evolution(people, streams, cap, max(4, 2 * k))
         values = Values(people, None, observed=False)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from wayforward.methods.base import Budget, Method
+from wayforward.methods.base import Budget
+from wayforward.methods.engines.breeding import BreedingMethod
 from wayforward.methods.engines.finish import finished
 from wayforward.methods.engines.population import Evolution, Individuals, Values, features_changed, united
 from wayforward.methods.settings import check_least, check_switches
@@ -23,7 +24,7 @@ _LEAD = 5
 
 
 @dataclass
-class GeCo(Method):
+class GeCo(BreedingMethod):
     """Find options with few changes: seeds change one feature each, mutation adds a feature, crossover unites changes.
 
     Selective mutation changes a feature that the candidate leaves alone; selective crossover unites the changes of two
@@ -48,7 +49,6 @@ class GeCo(Method):
     )
     citation: ClassVar[str] = "Schleich, Geng, Zhang & Suciu (2021), PVLDB 14(9), arXiv:2101.01292"
     needs: ClassVar[int] = Access.LABEL
-    chunk: ClassVar[int] = 512
 
     keep: int = 100
     seeds: int = 20
@@ -69,7 +69,10 @@ class GeCo(Method):
         best = np.lexsort((one, one + other))  # pairs of good candidates come first
         self.pairs_ = np.stack([one[best], other[best]])
 
-    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
+    def _width(self, d: int) -> int:
+        return max(self.seeds * d, self.keep + self.mutants + self.crosses)
+
+    def _bred(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         cap = people.rows + budget.rows_or(20_000)
         search = Evolution(people, streams, cap, max(4, 2 * k))
         values = Values(people, self.reference_, observed=True)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from wayforward.methods.base import Budget, Method
+from wayforward.methods.base import Budget
+from wayforward.methods.engines.breeding import BreedingMethod
 from wayforward.methods.engines.finish import finished
 from wayforward.methods.engines.fronts import Front, crowding, fronts
 from wayforward.methods.engines.population import Evolution, Individuals, Values, repeated
@@ -28,7 +29,7 @@ _STEP = 0.1  # of mutations of numbers, in ranges
 
 
 @dataclass
-class Moc(Method):
+class Moc(BreedingMethod):
     """Breed options by NSGA-II in four objectives, and return the front: what nothing that was seen beats.
 
     The objectives, all to be small: how far the score is from the decision (0 where it is turned); Gower's distance
@@ -55,7 +56,6 @@ class Moc(Method):
     citation: ClassVar[str] = "Dandl, Molnar, Binder & Bischl (2020), PPSN, arXiv:2004.11165"
     needs: ClassVar[int] = Access.LABEL
     needs_data: ClassVar[bool] = True
-    chunk: ClassVar[int] = 512
 
     population: int = 20
     generations: int = 60
@@ -86,7 +86,10 @@ class Moc(Method):
         self.rows_ = thinned(np.unique(problem.reference_accepted, axis=0), self.pool)
         self.accepted_ = NeighbourIndex(problem.schema, self.rows_, scale=self.width_)
 
-    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
+    def _width(self, d: int) -> int:
+        return self.front + 2 * self.population
+
+    def _bred(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         cap = people.rows + budget.rows_or(20_000)
         front = self._search(people, streams, cap)
         who, place = np.nonzero(front.there)

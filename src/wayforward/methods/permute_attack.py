@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from wayforward.methods.base import Budget, Method
+from wayforward.methods.base import Budget
+from wayforward.methods.engines.breeding import BreedingMethod
 from wayforward.methods.engines.polish import revert
 from wayforward.methods.engines.population import Evolution, Individuals, Values, crossed
 from wayforward.methods.settings import check_least, require_setting
@@ -25,7 +26,7 @@ _CHANGES, _COST = 0.6, 0.2  # weights of the share of features changed and of th
 
 
 @dataclass
-class PermuteAttack(Method):
+class PermuteAttack(BreedingMethod):
     """Give a few features values that other people have there, until the decision turns with as few changes as can be.
 
     What is minimised is the square of what is missing for a yes, plus alpha times the changes and their cost; alpha is
@@ -49,7 +50,6 @@ class PermuteAttack(Method):
     citation: ClassVar[str] = "Hashemi & Fathi (2020), arXiv:2008.10138"
     needs: ClassVar[int] = Access.LABEL
     needs_data: ClassVar[bool] = True
-    chunk: ClassVar[int] = 512
 
     population: int = 30
     parents: int = 10
@@ -66,7 +66,10 @@ class PermuteAttack(Method):
     def _fit(self, problem: Problem) -> None:
         self.reference_ = problem.require_reference()
 
-    def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
+    def _width(self, d: int) -> int:
+        return 2 * self.population
+
+    def _bred(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         values = Values(people, self.reference_, observed=True)
         cap = people.rows + budget.rows_or(20_000)
         search = Evolution(people, streams, cap, max(4, 2 * k), values=values, fewest=True)
