@@ -115,3 +115,25 @@ def test_few_boxes_prove_little_and_claim_nothing():
     whole = wf.recommend(problem, x, "ocean")
     assert few.found[:, 0].sum() < whole.found[:, 0].sum()
     assert (few.cost[few.found] == whole.cost[few.found]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.published
+@pytest.mark.parametrize("cost", [L1, L2, PEAK, COUNT, MIX], ids=["l1", "l2", "linf", "l0", "mix"])
+@pytest.mark.parametrize("model", ["rf", "gb"])
+def test_two_hundred_models_against_trying_everything(model, cost):
+    """Twenty seeds for each model and cost, every set of rules, wishes in half of them: cost, bound, proofs of none."""
+    people = 0
+    for seed in range(20):
+        problem, x = refused(model, seed, RULES[seed % len(RULES)], cost=cost)
+        wishes = wished(problem.schema, x, seed) if seed % 4 < 2 else None
+        best = least_cost(problem, problem.population(x, wishes))
+        got = wf.recommend(problem, x, "ocean", preferences=wishes, minimal=False, certify=True)
+        np.testing.assert_allclose(got.cost[:, 0], best, rtol=1e-9)
+        none = [outcome.name == "NONE_EXISTS" for outcome in got.outcome[:, 0]]
+        np.testing.assert_array_equal(none, np.isinf(best))
+        there = np.isfinite(best)
+        assert (got.bound[there, 0] <= best[there] * (1 + 1e-9)).all()
+        np.testing.assert_allclose(got.bound[there, 0], best[there], rtol=1e-6)
+        people += len(x)
+    assert people == 480
