@@ -1212,6 +1212,11 @@ def test_at_most_so_many_changes_and_how_hard():
         "1, years in the job up to 5; share of credit used: hard, at most 2 changes",
         {"limits": {"pay": False, "years": "up to 5", "used": "hard", "job": ""}, "changes": 2},
         {"limits": {"pay": "no", "years": {"high": 5}, "used": "hard", "job": True}, "changes": "2"},
+        {
+            "limits": {"pay": "no", "years": {"high": "up to 5 years"}, "used": "hard"},
+            "changes": "at most 2 things",
+        },
+        {"limits": {"pay": "no", "years": {"high": "bis 5"}, "used": "hard"}, "changes": "two"},
     ],
 )
 def test_all_limits_on_one_page(reply):
@@ -1234,6 +1239,7 @@ def test_all_limits_on_one_page(reply):
         ({"limits": {"years": "up to 3,500"}}, "Years in the job: 3,500 years"),
         ({"limits": {"job": ["flying"]}}, "Job: 'flying' is none of the answers"),
         ({"limits": {}, "changes": 0}, "0 changes at most"),
+        ({"limits": {"years": {"high": "at least 5"}}}, "'at least 5' is no number"),
         ("7", "is none of the answers"),
         ("Whatever", "'Whatever' is not read"),
     ],

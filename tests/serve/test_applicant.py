@@ -25,8 +25,14 @@ def test_from_the_code_to_a_signed_plan(browser, fresh_code, services):
     one.get_page("/")
     text = one.submit("/open", code=fresh_code.lower().replace("-", " "))  # as people type it
     assert "The answer is no for now" in text and "Why" in text
+    reasons = text.split('<section aria-labelledby="why">')[1].split("</section>")[0].count("<li>")
+    assert ("This alone would have made it a yes" if reasons == 1 else "Each of these alone would") in text
     one.submit("/case/consent")
     text = one.get_page("/case/limits")
+    debts = re.findall(r'height="([\d.]+)"', text.split("<svg")[2].split("</svg>")[0])
+    assert (
+        len(debts) < 10 and "0.0" not in debts
+    )  # of 400 people about 120 have less: some of them in every bar
     assert (
         "Your income now: 1,718 EUR/month." in text
         and "&lt;b&gt;&amp;other" in text

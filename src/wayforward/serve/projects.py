@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 _WARM = 4  # versions held in memory at once
-_BINS = 24
+_BINS, _IN_A_BIN = 24, 20  # bars of a histogram at most, and people in each on average at least
 _MANY = 200  # past people, of whom shares are told in tenths; in hundredths of ten times as many
 MODEL_ENDINGS = (".skops", ".onnx", ".safetensors", ".ubj", ".json", ".txt", ".cbm")
 
@@ -132,12 +132,16 @@ class Project:
             steps = list(zip(values.tolist(), values.tolist(), counts.tolist(), strict=True))
             mine = [i for i, value in enumerate(values) if value == here]
         else:
+            least, most = np.quantile(column, [0.005, 0.995]).tolist()
             if low is None or high is None or not low < high:
-                low, high = np.quantile(column, [0.005, 0.995]).tolist()
-            if self.schema.features[j].kind == "integer" and high - low < _BINS:
+                low, high = least, most
+            # of the share of the range, not of a count: how many bars there are tells nothing of anybody
+            share = min((high - low) / max(most - least, 1e-9), 1.0)
+            bins = int(np.clip(len(column) * share / _IN_A_BIN, 3, _BINS))
+            if self.schema.features[j].kind == "integer" and high - low < bins:
                 edges = np.arange(np.floor(low), np.ceil(high) + 2) - 0.5  # a bar for each number
             else:
-                edges = np.linspace(low, max(high, low + 1e-9), _BINS + 1)
+                edges = np.linspace(low, max(high, low + 1e-9), bins + 1)
             places = np.r_[np.searchsorted(column, edges[:-1]), np.searchsorted(column, edges[-1], "right")]
             steps = list(zip(edges[:-1].tolist(), edges[1:].tolist(), np.diff(places).tolist(), strict=True))
             mine = []

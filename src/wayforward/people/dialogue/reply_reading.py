@@ -404,7 +404,7 @@ def limits_page(c: Conversation, reply: dict[str, Any]) -> list[Wish]:
             label = label.capitalize() if language() == "en" else label
             raise ReplyError(f"{label}: {error}", feature=name) from None
     if (most := reply.get("changes")) not in (None, ""):
-        many = in_digits(str(most), alone=True).strip()
+        many = str(most_changes(most) or in_digits(str(most), alone=True).strip())
         if isinstance(most, bool) or not many.isdigit() or int(many) < 1:
             raise ReplyError(
                 gettext(
@@ -428,6 +428,12 @@ def limits_page(c: Conversation, reply: dict[str, Any]) -> list[Wish]:
     return out
 
 
+def _one_end(c: Conversation, j: int, side: str, value: Any) -> Wish:
+    """A limit as it is typed into the field of one side: "3,000 EUR", and "up to 3,000 EUR" where that is this side."""
+    limit = freeze_or_limit(value, c.schema, [j], j)
+    return _limit(c, j, side, limit[2] if limit is not None and limit[1] in (side, "to") else value)
+
+
 def _page_entry(c: Conversation, j: int, value: Any) -> list[Wish]:
     name, feature = c.schema.names[j], c.schema.features[j]
     answer = yes_or_no(value)
@@ -437,7 +443,7 @@ def _page_entry(c: Conversation, j: int, value: Any) -> list[Wish]:
         return [{"feature": name, "can": False}]
     if isinstance(value, dict) and value and set(value) <= {"low", "high", "levels", "hard"}:
         ends = [
-            _limit(c, j, side, value[side]) for side in ("low", "high") if value.get(side) not in (None, "")
+            _one_end(c, j, side, value[side]) for side in ("low", "high") if value.get(side) not in (None, "")
         ]
         return ends + [wish for part in ("levels", "hard") for wish in _page_entry(c, j, value.get(part))]
     if isinstance(value, list) and feature.has_levels:

@@ -29,5 +29,8 @@ export function withSliders(form, changed = () => {}) {
   }
 }
 
+// A page that answers a form is there again by its address: going back to it asks nobody to send the form once more.
+history.replaceState(null, "", location.href);
+
 const limits = document.querySelector("form:has(fieldset)");
 if (limits) withSliders(limits);
