@@ -159,11 +159,14 @@ def _broken(file: Path, error: Exception, what: str) -> FileFormatError:
     )
 
 
-class _NoTorch(MetaPathFinder):
-    """Answer imports of torch as if it were not installed."""
+class _Without(MetaPathFinder):
+    """Answer imports of some packages as if they were not installed."""
+
+    def __init__(self, packages: frozenset[str]) -> None:
+        self.packages = packages
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
-        if fullname.split(".")[0] == "torch":
+        if fullname.split(".")[0] in self.packages:
             raise ModuleNotFoundError(f"No module named '{fullname}'", name=fullname)
 
 
@@ -178,13 +181,14 @@ _OWN_PROCESS = False
 
 def before_threads() -> None:
     """Import what reads models while this process has no other threads yet: later torch would come with it, which takes
-    seconds and some 180 MB.
+    seconds and some 180 MB, and pandas, which takes 64 MB.
     """
     _skops()
 
 
 def _skops() -> Any:
-    """Return `skops.io`, imported without torch where that can be, and in a process of ours without its list of types.
+    """Return `skops.io`, imported without torch where that can be, in a process of ours without its list of types, and
+    scikit-learn without pandas, which it takes to read files of a kind of data set alone.
 
     On import skops looks through all of scikit-learn for estimators, which takes a fifth of a second (what of them is
     trusted is known here, see `_strange`), and comes by its adapter for torch, whose import takes seconds; where torch
@@ -192,14 +196,16 @@ def _skops() -> Any:
     it is.
     """
     import scipy.special  # noqa: F401  # for whose functions skops looks in all that is imported until it has them
-    import sklearn.utils
 
     alone = "skops.io" not in sys.modules and threading.active_count() == 1
+    with _without("pandas") if alone and _OWN_PROCESS else nullcontext():
+        import sklearn.utils
+
     listed = sklearn.utils.all_estimators
     if alone and _OWN_PROCESS:
         sklearn.utils.all_estimators = list
     try:
-        with _without_torch() if alone else nullcontext():
+        with _without("torch") if alone else nullcontext():
             from skops import io
     finally:
         sklearn.utils.all_estimators = listed
@@ -207,16 +213,14 @@ def _skops() -> Any:
 
 
 @contextmanager
-def _without_torch() -> Iterator[None]:
-    """Import meanwhile as if torch were not installed, unless it is imported already."""
-    hidden, finder = "torch" not in sys.modules, _NoTorch()
-    if hidden:
-        sys.meta_path.insert(0, finder)
+def _without(*packages: str) -> Iterator[None]:
+    """Import meanwhile as if some packages were not installed, but for those that are imported already."""
+    finder = _Without(frozenset(packages) - sys.modules.keys())
+    sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
-        if hidden:
-            sys.meta_path.remove(finder)
+        sys.meta_path.remove(finder)
 
 
 def _strange(unknown: list[str]) -> list[str]:
@@ -225,7 +229,7 @@ def _strange(unknown: list[str]) -> list[str]:
     if _OWN_PROCESS and any(name.startswith("sklearn.") for name in strange):
         from sklearn.utils import all_estimators
 
-        with _without_torch():
+        with _without("torch"):
             known = {f"{kind.__module__}.{kind.__name__}" for _, kind in all_estimators()}
         strange = [name for name in strange if name not in known]
     return strange
