@@ -137,7 +137,8 @@ class Method(Portable, metaclass=CheckedSettings):
                     f"'{self.name}' starts from people whom the model accepts, and it accepts nobody in the table that "
                     "the problem was given. Check the target, or give a larger table."
                 )
-        if self.copies_people and (problem.disclosure is None or not problem.disclosure.crowd):
+        kept = problem.disclosure
+        if self.copies_people and not (kept is not None and (kept.crowd or kept.epsilon)):
             warnings.warn(
                 f"'{self.name}' sets values that people of the table have, and may return somebody's whole row. Where "
                 "strangers see the answers, ask for a crowd: Problem(..., disclosure=Disclosure(crowd=5)), or --crowd.",
@@ -293,6 +294,10 @@ class Method(Portable, metaclass=CheckedSettings):
         other.minimal_ = bool(minimal)
         return other
 
+    def _copies(self, problem: Problem) -> bool:
+        """True if what it sets are values of observed people, and not of made-up ones."""
+        return self.copies_people and not (problem.disclosure is not None and problem.disclosure.epsilon)
+
     @property
     def _keeps_more(self) -> bool:
         """True if options keep a condition that the judge does not know: an act it does not need may be what does."""
@@ -368,7 +373,7 @@ class Method(Portable, metaclass=CheckedSettings):
             "model_calls": spent.calls,
             "native_rows": spent.native_rows,
             **({} if problem.disclosure is None else {"disclosure": in_english(problem.disclosure.describe)}),
-            **({"copies_people": True} if self.copies_people else {}),
+            **({"copies_people": True} if self._copies(problem) else {}),
             **({} if problem.model.askings == 1 else {"askings": problem.model.askings}),
             "versions": versions(),
         }

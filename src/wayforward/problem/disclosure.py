@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from wayforward.errors import ProblemError, require_switch
+from wayforward.density.private import Accountant, private_people
+from wayforward.errors import ProblemError, require_switch, shown
 from wayforward.language import gettext
 from wayforward.problem.crowd import Crowd
 from wayforward.problem.robust.base import Robust, is_number
@@ -44,7 +45,10 @@ class Disclosure:
     feature's step. together: so many hold all of them at once. grid: numbers are set on a public grid: its step
     for each feature as {name: step}, or as a share of where most people lie (5 to 95 %), made a round number.
     beyond: options lie beyond the boundary by this much and up to twice as much, by chance but always the same for
-    the same person; log-odds, for a regression its unit.
+    the same person; log-odds, for a regression its unit. epsilon, delta: methods that start from observed people start
+    from made-up ones, (epsilon, delta)-differentially private towards the table (`density.private.private_people`,
+    which bounds and noise_seed are given on to); each problem that is made so spends the budget again. The model, the
+    cost's scales and a crowd's counts are no part of that.
 
     Example: ``Problem(..., disclosure=Disclosure(crowd=5, grid=0.05, beyond=0.2))``. Raises: ProblemError.
     """
@@ -53,6 +57,10 @@ class Disclosure:
     together: bool = False
     grid: float | Mapping[str, float] | None = None
     beyond: float = 0.0
+    epsilon: float = 0.0
+    delta: float = 1e-6
+    bounds: Mapping[str, tuple[float, float]] | None = None
+    noise_seed: int | None = None
     _crowd: Crowd | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -62,6 +70,12 @@ class Disclosure:
         if not is_number(self.beyond) or self.beyond < 0:
             raise ProblemError(
                 f"beyond={self.beyond!r} is no distance. Use 0 or more, such as 0.2 in log-odds."
+            )
+        if self.epsilon:
+            Accountant(self.epsilon, self.delta)
+        elif isinstance(self.epsilon, bool) or self.epsilon != 0:
+            raise ProblemError(
+                f"epsilon={shown(self.epsilon)} is no budget of privacy. Use a number such as 1."
             )
         steps = list(self.grid.values()) if isinstance(self.grid, Mapping) else [self.grid]
         for step in steps:
@@ -102,6 +116,14 @@ class Disclosure:
         schema = problem.schema
         rows = schema.round(problem.require_reference())
         return replace(self, _crowd=Crowd.of(schema, rows, int(self.crowd), self.together))
+
+    def starts(self, schema: Schema, reference: np.ndarray) -> np.ndarray:
+        """Return whom methods start from in the place of observed people (N, d): made-up ones, or the same."""
+        if not self.epsilon:
+            return reference
+        return private_people(
+            schema, reference, self.epsilon, delta=self.delta, bounds=self.bounds, seed=self.noise_seed
+        )
 
     def conditions(self) -> tuple[Robust, ...]:
         """Return what the judge asks of every option."""
@@ -153,6 +175,13 @@ class Disclosure:
         parts = [condition.text() for condition in self.conditions()]
         if self.grid is not None:
             parts.append(gettext("numbers on a public grid"))
+        if self.epsilon:
+            parts.append(
+                gettext(
+                    "starts from made-up people, private with epsilon {epsilon}, delta {delta}",
+                    epsilon=f"{self.epsilon:g}", delta=f"{self.delta:g}",
+                )
+            )  # fmt: skip
         return "; ".join(parts) or gettext("nothing is held back")
 
 

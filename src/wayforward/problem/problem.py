@@ -208,6 +208,10 @@ class Problem(Portable):
             )
         self.schema = disclosure.on_grid(self.schema, self._reference)
         self.disclosure = disclosure.fit(self)
+        if self._reference is not None and disclosure.epsilon:
+            self._reference = disclosure.starts(self.schema, self._reference)
+            for name in ("_reference_decision", "reference_reached", "reference_accepted"):
+                vars(self).pop(name, None)
         for condition in self.disclosure.conditions():
             self._ask_for(condition)
 
