@@ -137,8 +137,7 @@ class Method(Portable, metaclass=CheckedSettings):
                     f"'{self.name}' starts from people whom the model accepts, and it accepts nobody in the table that "
                     "the problem was given. Check the target, or give a larger table."
                 )
-        kept = problem.disclosure
-        if self.copies_people and not (kept is not None and (kept.crowd or kept.epsilon)):
+        if self._copies(problem) and not (problem.disclosure is not None and problem.disclosure.crowd):
             warnings.warn(
                 f"'{self.name}' sets values that people of the table have, and may return somebody's whole row. Where "
                 "strangers see the answers, ask for a crowd: Problem(..., disclosure=Disclosure(crowd=5)), or --crowd.",
