@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
 from itertools import combinations, product
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 import wayforward as wf
 from wayforward import Feature, Problem, Schema, Target
+from wayforward.errors import MissingExtra, UnsupportedModel
 from wayforward.methods import method
 from wayforward.testing import MethodContract, case
 from wayforward.testing.small_forests import RULES, refused, wished
@@ -47,6 +50,14 @@ def test_clingo_finds_as_few_changes_at_as_little_cost(model):
         acts = ~np.isnan(two.action[both])
         assert (acts[:, 0] != acts[:, 1]).any(1).all() and (acts.sum(2) == counts[1][both, None]).all()
     assert one.found[:, 0].sum() > 4 and both.any()
+
+
+def test_a_program_needs_clingo_and_trees(monkeypatch):
+    with pytest.raises(UnsupportedModel if find_spec("clingo") else MissingExtra):
+        method("asp", solver="clingo").fit(refused("lr", 0, ())[0])
+    monkeypatch.setitem(sys.modules, "clingo", None)
+    with pytest.raises(MissingExtra, match="asp"):
+        method("asp", solver="clingo").fit(refused("rf", 0, ())[0])
 
 
 def test_three_stumps_as_a_program(three_stumps):
