@@ -98,12 +98,12 @@ def test_vice_moves_levels_one_by_one_and_leaves_categories_alone():
 
 
 def test_the_mutation_set_of_a_line_is_what_speaks_against_it(line):
-    """Features with w_j (x_j - mean x_j) below nought, and no other is changed."""
+    """Features with w_j (x_j - mean of the background) below nought, and no other is changed."""
     x = middles(40)
     x = x[~line.reached(x)[0]]
     fitted = method("explanations-with-shap").fit(line)
     people = line.population(x)
-    against = WEIGHT * (x - line.require_reference().mean(0)) < 0
+    against = WEIGHT * (x - fitted.background_.mean(0)) < 0
     np.testing.assert_array_equal(fitted.mutation_set(people, Streams.of(x, 0)), against)
     got = fitted.recommend(x, 2)
     # whoever reaches the decision with all of these at the best value that is tried is served, and nobody else

@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 class ExplanationsWithShap(Method):
     """Change the features whose Shapley value speaks against the decision wanted, to values that people have.
 
-    Shapley values are against the mean of people (of categories the most frequent), over orders that each person
-    draws. Features below nought are the mutation set; each may take quantiles of the people, alone and then together,
-    from the set with the highest score. Against the mean nothing can be said of a feature that is there already.
+    Shapley values are against people of the table, another one in each order in which features are set. Features below
+    nought are the mutation set; each may take values of accepted people, alone and then together, from the set with the
+    highest score.
 
-    values: quantiles tried of a feature (of levels all). orders: of the Shapley values. most: features of a set.
+    values: tried of a feature, evenly among the different ones that accepted people have (of levels all). orders: of
+    the Shapley values, and people that they are against. most: features of a set.
     expansions: sets that are expanded. Default budget: 20,000 model rows a person.
     Without a table, as for texts, a unit is removed or stays.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
@@ -43,7 +44,7 @@ class ExplanationsWithShap(Method):
     chunk: ClassVar[int] = 512
 
     values: int = 10
-    orders: int = 8
+    orders: int = 32
     most: int = 10
     expansions: int = 30
 
@@ -52,22 +53,22 @@ class ExplanationsWithShap(Method):
 
     def _fit(self, problem: Problem) -> None:
         if problem.reference is None:
-            self.row_ = reference_row(problem, "removed")
-            self.tried_ = self.row_[None]
+            self.background_ = self.tried_ = reference_row(problem, "removed")[None]
             return
-        self.row_ = reference_row(problem, "mean")
+        rows = problem.reference
+        self.background_ = rows[np.linspace(0, len(rows) - 1, self.orders).astype(np.int64)]
         self.tried_ = self._tried(problem)
 
     def _tried(self, problem: Problem) -> np.ndarray:
-        """(V, d) values that a feature may take: quantiles, of levels all; NaN where there are fewer."""
-        schema, rows = problem.schema, problem.require_reference()
+        """(V, d) values that a feature may take, of levels all; NaN where there are fewer."""
+        schema, rows = problem.schema, problem.reference_accepted
         many = max(self.values, int(schema.n_levels.max(initial=0)))
         out = np.full((many, schema.d), np.nan)
         for j in np.flatnonzero(schema.actionable):
             if schema.has_levels[j]:
                 found = np.arange(float(schema.n_levels[j]))
             else:
-                seen = rows[~np.isnan(rows[:, j]), j]
+                seen = np.unique(rows[~np.isnan(rows[:, j]), j])
                 share = (np.arange(self.values) + 0.5) / self.values
                 found = (
                     np.unique(schema.snap(np.quantile(seen, share), columns=int(j))) if seen.size else seen
@@ -76,10 +77,9 @@ class ExplanationsWithShap(Method):
         return out
 
     def mutation_set(self, people: Population, streams: Streams) -> np.ndarray:
-        """Return (n, d) bool: features whose Shapley value against the mean speaks against the decision wanted."""
-        value = np.where(people.schema.actionable, np.tile(self.row_, (people.n, 1)), np.nan)
-        value = np.where(people.free, people.schema.snap(value), np.nan)
-        value = np.where(people.schema.differs(value, people.x), value, np.nan)
+        """Return (n, d) bool: features whose Shapley value against the background speaks against the decision."""
+        value = np.where(people.free[:, None], self.background_, np.nan)
+        value = np.where(people.schema.differs(value, people.x[:, None]), value, np.nan)
         return np.asarray(shapley_values(people, value, streams, self.orders).round(9) > 0)
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:

@@ -15,7 +15,8 @@ from wayforward.model import Access
 class ShapCounterfactuals(Sedc):
     """Replace features by their mean, or another value, until the decision turns: most gain in score per cost first.
 
-    `sedc` for any decision, any reference value and costs of features. What explains a decision is what must change for
+    `sedc` for any decision, any reference value and costs of features: the gain of a set is divided by the mean cost of
+    its features, so that with equal costs the order is the same. What explains a decision is what must change for
     another one; a feature with a great Shapley value may be in no such set (that is the point of the paper).
 
     reference: 'mean' of people, of categories the most frequent; 'mode', 'median', 'prototype' and 'removed' as of

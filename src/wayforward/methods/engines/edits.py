@@ -85,7 +85,8 @@ class _Frontier:
 class EditSearch:
     """Best-first search over sets of edits. most: units of a set; expansions: states a person expands, at most.
 
-    order: expand the state with the greatest 'score', or with the greatest 'gain per cost' since the start.
+    order: expand the state with the greatest 'score', or the greatest 'gain per cost': gain since the start by the mean
+    cost of its edits, so that with equal costs both orders are one.
     """
 
     people: Population
@@ -120,7 +121,7 @@ class EditSearch:
                 spent = people.cost(live, state[live])[:, None] + self._alone(
                     live, value
                 )  # of a sum over features
-                worth = (worth - start[live, None]) / np.maximum(spent, 1e-9)
+                worth = (worth - start[live, None]) * (several + 1)[:, None] / np.maximum(spent, 1e-9)
             self._extend(frontier, live, state, worth, value)
             live = live[(count[live] < want) & (people.rows[live] < cap[live])]
             if turn + 1 < self.expansions:

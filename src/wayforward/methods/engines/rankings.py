@@ -32,7 +32,7 @@ def line_weights(people: Population, value: np.ndarray, streams: Streams, sample
         sets = ~np.isnan(value[some])[:, None]
         chance = streams.uniform(some, samples, 1, tag=1)
         z = (streams.uniform(some, samples, people.d, tag=2) < chance) & sets
-        score = _scores(people, some, z, value)
+        score = _scores(people, some, z, value[:, None])
         share = 1 - z.sum(2) / np.maximum(sets.sum(2), 1)
         weight = np.exp(-(((1 - np.sqrt(share)) / _WIDTH) ** 2) / 2)
         weight /= weight.sum(1, keepdims=True)
@@ -50,23 +50,24 @@ def line_weights(people: Population, value: np.ndarray, streams: Streams, sample
 def shapley_values(people: Population, value: np.ndarray, streams: Streams, orders: int) -> np.ndarray:
     """Return (n, d) Shapley values of setting features to value (n, d), in score, over so many orders a person.
 
-    Each second order is the one before it backwards. The values of a person add up to the score of all edits less the
-    own score, whatever the number of orders, and are exact where the score is a sum over features.
+    value (n, orders, d): other values in every order, so that the mean is over them, too. Each second order is the one
+    before it backwards. The values of a person add up to the mean score with all edits less the own score, whatever
+    the number of orders; where the score is a sum over features they are exact for the values given.
     """
-    out = np.zeros(value.shape)
-    n, d = value.shape
+    value = value if value.ndim == 3 else value[:, None]
+    n, _, d = value.shape
+    out = np.zeros((n, d))
     for some in _blocks(n, orders * d):
         sets = ~np.isnan(value[some])
         key = streams.uniform(some, (orders + 1) // 2, d, tag=3)
-        key = np.concatenate([key, 1 - key], axis=1)[:, :orders]
-        place = np.where(sets[:, None], key, np.inf).argsort(2, kind="stable").argsort(2, kind="stable")
+        key = np.stack([key, 1 - key], axis=2).reshape(len(some), -1, d)[:, :orders]
+        place = np.where(sets, key, np.inf).argsort(2, kind="stable").argsort(2, kind="stable")
         before = _scores(people, some, np.zeros((len(some), orders, d), dtype=bool), value)
-        for turn in range(int(sets.sum(1).max(initial=0))):
-            score = _scores(people, some, (place <= turn) & sets[:, None], value)
-            now = place == turn
-            out[some] += (np.where(now, (score - before)[..., None], 0.0)).sum(1) / orders
+        for turn in range(int(sets.sum(2).max(initial=0))):
+            score = _scores(people, some, (place <= turn) & sets, value)
+            out[some] += np.where((place == turn) & sets, (score - before)[..., None], 0.0).sum(1) / orders
             before = score
-    return np.where(np.isnan(value), 0.0, out)
+    return out
 
 
 def ranked_prefixes(
@@ -101,9 +102,9 @@ def ranked_prefixes(
 
 
 def _scores(people: Population, some: np.ndarray, sets: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """(b, m) scores of people some (b,) with the features that `sets` (b, m, d) names at value (n, d)."""
+    """(b, m) scores of people some (b,) with the features that `sets` (b, m, d) names at value (n, m or 1, d)."""
     who = np.repeat(some, sets.shape[1])
-    action = np.where(sets, value[some][:, None], np.nan).reshape(len(who), -1)
+    action = np.where(sets, value[some], np.nan).reshape(len(who), -1)
     after = people.after(who, action)
     return people.score(who, after, action).reshape(sets.shape[:2])
 

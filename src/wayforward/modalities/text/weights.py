@@ -106,21 +106,21 @@ class WordWeights(Fast):
         ]
         every = np.array(found, dtype=np.int64).reshape(-1, 3)
         term, first, which = np.unique(every[:, 0], return_index=True, return_inverse=True)
-        unit = every[first, 1]
+        unit: Ints = every[first, 1]
         if (every[:, 1] != unit[which]).any():
             return None
-        count = np.bincount(which, every[:, 2], len(term))
+        count: Floats = np.bincount(which, every[:, 2], len(term)).astype(np.float64)
         if not self.whole_words:
             places = map(self.vocabulary.get, self.analyse(text))
             whole = Counter(at for at in places if at is not None)
             if whole != dict(zip(term.tolist(), count.tolist(), strict=True)):
                 return None
         if self.binary:
-            count = np.ones_like(count)
+            count = np.ones(len(count))
         value = (1 + np.log(count) if self.sublinear else count) * self.idf[term]
         many = len(one.words)
         adds = np.stack([np.bincount(unit, value * coef[term], many) for coef in self.coef], axis=1)
-        size = np.zeros(many)
+        size: Floats = np.zeros(many)
         if self.norm:
             size = np.bincount(unit, value**2 if self.norm == "l2" else np.abs(value), many)
         return _Weights(adds, size)
