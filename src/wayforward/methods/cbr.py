@@ -35,7 +35,7 @@ class Cbr(Method):
     most `differences`; numbers within `tolerance` standard deviations are the same. For a person the nearest refused
     rows of it are retrieved, and what their partners have there is copied. Where that does not turn the decision, the
     values of the rows nearest to the partner are tried in its place, nearest first. Who gets nothing so is answered by
-    `nice`, or by `nearest-observable` where the model gives labels only.
+    `nice`, or by `nearest-observable` where the model gives labels only, and at last by single changes.
 
     Good natives are rare: the authors found one for less than 1 % of the rows of most tables.
     `parameters()["natives"]`, and so `Recourse.meta`, tells the share of the refused rows compared that have one, and
@@ -103,12 +103,12 @@ class Cbr(Method):
         lost = np.setdiff1d(np.arange(people.n), who)
         if self.fall_back and lost.size:
             some = people.take(lost)
-            more = self.other_.unjudged_actions(some, k, streams.take(lost), Budget(limit))
+            more = self.other_.unjudged_actions(some, k, streams.take(lost), Budget(max(limit // 2, 1)))
             people.rows[lost] += some.rows
             place, slot = np.nonzero(~np.isnan(more).all(2))
             who = np.concatenate([who, lost[place]])
             action = np.concatenate([action, more[place, slot]])
-        return finished(people, who, action, k, cap=cap, go_on=False, shrink=self.shrink)
+        return finished(people, who, action, k, cap=cap, go_on=self.fall_back, shrink=self.shrink)
 
     def _reused(self, people: Population, k: int, limit: int) -> tuple[Ints, Floats]:
         """Return of each person the first k copies that reach the decision: who (m,), action (m, d)."""
