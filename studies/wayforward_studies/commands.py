@@ -152,6 +152,13 @@ def command(
         bool,
         typer.Option("--fresh", help="icarma only: Loan on people drawn anew, not on the released ones."),
     ] = False,
+    released: Annotated[
+        bool,
+        typer.Option(
+            "--released",
+            help="icarma only: the oracle's lines with the classifier that CARMA's authors released.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="The folder to write to. Left out: docs/replication/ and the paper."),
@@ -198,8 +205,8 @@ def command(
         options = {
             "tables": tuple(tables or ()), "figures": tuple(figures or ()), "datasets": tuple(datasets or ()),
             "classifiers": tuple(classifiers or ()), "bases": tuple(bases or ()), "extras": tuple(extras or ()),
-            "fresh": fresh, "out": out, "seeds": seeds, "epochs": epochs, "n": n, "seed": seed or None,
-            "cache": cache_folder() / "replicate" if cache is None else cache,
+            "fresh": fresh, "released": released, "out": out, "seeds": seeds, "epochs": epochs, "n": n,
+            "seed": seed or None, "cache": cache_folder() / "replicate" if cache is None else cache,
         }  # fmt: skip
         pages = []
         for work in works(paper, options):

@@ -85,6 +85,8 @@ def test_amortised_pages(tmp_path: Path) -> None:
         ("--figure 1", "has no figure 1"),
         ("--dataset german", "no data set 'german'"),
         ("--table 3 --dataset gmsc", "is not about gmsc"),
+        ("--fresh --released", "Give one of them"),
+        ("--released --dataset gmsc", "no classifier of GMSC"),
     ],
 )
 def test_wrong_options_are_named(line: str, message: str) -> None:
@@ -101,6 +103,8 @@ def test_pages_of_a_request() -> None:
     assert len(pages) == 7 + 3 and "figure-8-gmsc" in pages and "table-3-gmsc" not in pages
     assert running.IcarmaRequest(tables=(1,), datasets=("gmsc",)).pages == ("table-1-gmsc",)
     assert {name.split("-")[2] for name in running.IcarmaRequest(fresh=True).pages} == {"loan"}
+    released = running.IcarmaRequest(released=True).pages
+    assert released == tuple(f"table-{number}-loan" for number in (1, 2, 5, 6))
 
 
 def test_a_broken_file_is_made_again(tmp_path: Path) -> None:
