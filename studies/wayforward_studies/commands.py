@@ -12,18 +12,18 @@ import typer
 from wayforward.cli.console import say, steps, table, write_json
 from wayforward.errors import DataError
 from wayforward_studies.pages import Page
-from wayforward_studies.replication import Replication, Request
+from wayforward_studies.replication import Replication, Request, known
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 Json = Annotated[Path | None, typer.Option("--json", help="Write the numbers as JSON; '-' for the output.")]
 
-#: Paper -> module and start of the names of its request and its replication; what `--extra` alone asks for, second.
+#: Paper -> module and start of the names of its request and its replication; what `--extra` alone asks for, after it.
 STUDIES: dict[str, tuple[tuple[str, str], ...]] = {
     "icarma": (("icarma.run", "Icarma"),),
     "hare": (("hare.run", "Hare"),),
     "pear": (("pear.run", "Pear"),),
-    "balanced": (("balanced.run", "Balanced"), ("balanced.beyond", "Beyond")),
+    "balanced": (("balanced.run", "Balanced"), ("balanced.beyond", "Beyond"), ("balanced.as_run", "AsRun")),
     "study": (("study.run", "Study"),),
 }
 
@@ -54,14 +54,28 @@ def works(paper: str, options: dict[str, Any]) -> list[Replication]:
                 f"--{option} is no option of the replication of {paper}, but of {others}. Leave it out."
             )
     wanted = parts(paper)
+    extras: tuple[str, ...] = given.get("extras", ())
     if len(wanted) > 1:  # the paper's own pages, and those beyond it
-        own = {"tables", "figures"} & given.keys() or "extras" not in given
-        wanted = [*(wanted[1:] if "extras" in given else ()), *(wanted[:1] if own else ())]
+        pages = [page for _, work in wanted for page in work.extra_pages]
+        known("extra page", extras, (*pages, "all"))
+        if "all" in extras:  # what lies beyond the paper; the others have people of their own
+            extras = tuple(dict.fromkeys((*wanted[1][1].extra_pages, *(e for e in extras if e != "all"))))
+        own = {"tables", "figures"} & given.keys() or not extras
+        beyond = [part for part in wanted[1:] if _of(part[1], extras)]
+        wanted = [*beyond, *(wanted[:1] if own else ())]
     out = []
     for request, replication in wanted:
         names = {field.name for field in fields(request)}
-        out.append(replication(request(**{n: v for n, v in given.items() if n in names}), steps))
+        mine = {n: v for n, v in given.items() if n in names}
+        if replication.extra_pages:
+            mine["extras"] = _of(replication, extras)
+        out.append(replication(request(**mine), steps))
     return out
+
+
+def _of(work: type[Replication], extras: tuple[str, ...]) -> tuple[str, ...]:
+    """The extra pages that were asked for and that a replication measures."""
+    return tuple(e for e in extras if e in work.extra_pages)
 
 
 def show(page: Page, work: type[Replication]) -> None:
@@ -92,10 +106,11 @@ def render(paper: str, out: Path | None) -> list[tuple[Page, type[Replication]]]
 
 def _files(paper: str, folder: Path) -> list[tuple[Path, type[Replication]]]:
     """The JSON of every page of a paper in a folder, and what lays it out."""
-    known = parts(paper) if paper in STUDIES else []
-    files = sorted(folder.glob("*.json")) if known else []
-    own = ("table", "figure")  # of the paper; the others go beyond it
-    return [(file, known[-1 if len(known) > 1 and not file.name.startswith(own) else 0][1]) for file in files]
+    found = [work for _, work in parts(paper)] if paper in STUDIES else []
+    return [
+        (file, next((w for w in found if file.stem.removesuffix("-quick") in w.extra_pages), found[0]))
+        for file in (sorted(folder.glob("*.json")) if found else ())
+    ]
 
 
 def overview(out: Path) -> Page:
@@ -145,7 +160,7 @@ def command(
         typer.Option(
             "--extra",
             help="Beyond the paper; hare: printed, percentiles, strict-face, learned, noise, ensembles, causal; "
-            "balanced: options, compliance, groups, limits; or all; repeat.",
+            "balanced: options, compliance, groups, limits, or all; as-run; repeat.",
         ),
     ] = None,
     fresh: Annotated[
@@ -168,7 +183,7 @@ def command(
         typer.Option(
             "--seeds",
             min=1,
-            help="icarma: 10, of its training; hare, balanced 5 (3 with --extra), pear 3: of everything; "
+            help="icarma: 10, of its training; hare, balanced 5 (3 with --extra; as-run 20), pear 3: of everything; "
             "study: 40 studies.",
         ),
     ] = None,

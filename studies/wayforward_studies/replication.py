@@ -69,6 +69,9 @@ class Replication(ABC):
     paper: ClassVar[str]
     decides: ClassVar[tuple[str, ...]]  # modules that decide a stored stage, beside the package's
     subfolder: ClassVar[str] = ""  # of the cache
+    extra_pages: ClassVar[
+        tuple[str, ...]
+    ] = ()  # what `--extra` asks of it, where it is not the paper's own part
 
     request: Any
     show: Show = quiet

@@ -93,6 +93,7 @@ class BeyondReplication(Replication):
         f"balanced/{name}.py" for name in ("beyond_measures", "beyond_people", "measures", "setting")
     )
     subfolder: ClassVar[str] = "balanced-beyond"
+    extra_pages: ClassVar[tuple[str, ...]] = PAGES
     request: BeyondRequest
 
     def measure(self, name: str) -> Page:
