@@ -23,7 +23,7 @@ from wayforward_studies.pages import Page, Row
 from wayforward_studies.replication import Replication, Request, at_least, known, made_in
 
 PAGES = ("as-run",)
-DRAWS, FEW = 20, 5  # draws of the methods, and of what was tried besides
+DRAWS, FEW = 20, 3  # draws of the methods, and of what was tried besides
 
 
 @dataclass(frozen=True)

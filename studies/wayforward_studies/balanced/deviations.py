@@ -15,7 +15,7 @@ _SYNTHETIC = """\
 - **EBR's centralization and Atkinson index** fall less than published. Here everybody gets 256 proposals of their own,
   of which about 15 are left after rejection; the nearest of those lies at the edge of the balanced region that looks
   towards the person's own group. The public notebook has one pool for everybody, the likelier half of 500 draws: so
-  everybody is led to fewer places, and centralization falls in most draws (see [as run](as-run.md)).
+  everybody is led to fewer places, and centralization is .41 ± .09, hanging on the draw (see [as run](as-run.md)).
 - **IBR.** The notebook's autoencoder says nothing about people, so it leads everybody to one place, with or without
   its adversary, and its centralization is then .24 or .49, as fewer or more of one group are refused. Ours does
   not collapse, and its adversary counts.
