@@ -97,6 +97,19 @@ def test_vice_moves_levels_one_by_one_and_leaves_categories_alone():
         method("vice").fit(Problem(only, wrap(lambda rows: 0.4 + 0.2 * rows[:, 0], only), Target(1)))
 
 
+def test_vice_leaves_a_missing_value_and_moves_the_others():
+    schema = Schema(
+        (
+            Feature(name="saved", kind="real", low=0, high=10, missing=True),
+            Feature(name="paid", kind="real", low=0, high=10),
+        )
+    )
+    model = wrap(lambda rows: np.nan_to_num(rows[:, 0]) / 40 + rows[:, 1] / 14, schema)
+    data = np.random.default_rng(0).uniform(0, 10, (50, 2))
+    got = recommend(Problem(schema, model, Target(1), data=data), np.array([[np.nan, 5.0]]), method="vice")
+    assert got.found[0, 0] and np.isnan(got.after[0, 0, 0]) and got.after[0, 0, 1] > 7
+
+
 def test_the_mutation_set_of_a_line_is_what_speaks_against_it(line):
     """Features with w_j (x_j - mean of the background) below nought, and no other is changed."""
     x = middles(40)

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 import wayforward as wf
+from wayforward.deadline import clock_of
 from wayforward.errors import DataError, ModelError, ProblemError
 from wayforward.modalities.text.corpora import PLANTED, newsgroups, reviews
 from wayforward.modalities.text.documents import document, document_schema, rows_of, texts_of
@@ -181,6 +182,7 @@ def test_markup_in_a_text_is_shown_and_not_obeyed():
     got = wf.TextProblem(shout, [], favourable=1).recommend(["<script>bad</script> \x1b[31m&"])
     assert got.removed(0) == ["bad"] and got.after(0) == "<script></script> \x1b[31m&"
     assert got.struck(0, style="html").startswith("&lt;script&gt;<del>bad</del>&lt;/script&gt;")
+    assert "\x1b" not in got.struck(0, style="html")
     assert "\x1b" not in got.struck(0) and "\x1b[31m" not in got.struck(0, style="terminal")
 
 
@@ -196,6 +198,55 @@ def test_errors_say_what_to_do_and_show_nobodys_text():
         wf.TextProblem(unfitted, TEXTS, favourable="good").problem(TEXTS[0])
     with pytest.raises(DataError, match="Entry 1 of texts is a float"):
         wf.TextProblem(None, ["a", 1.5], favourable="good")
+    with pytest.raises(ModelError, match="failed on a list of strings: ValueError") as told:
+        wf.TextProblem(LogisticRegression().fit([[0], [1]], [0, 1]), TEXTS, favourable=1).problem(TEXTS[0])
+    assert TEXTS[0][:12] not in str(told.value)
+
+
+@pytest.mark.parametrize("answer", [lambda texts: ["yes"] * len(texts), lambda texts: 0.5])
+def test_a_function_that_gives_no_probabilities_is_refused(answer):
+    with pytest.raises(ModelError, match="The text model function"):
+        wf.TextProblem(answer, [], favourable=1).recommend(["one two", "three"])
+
+
+def test_what_is_asked_of_texts_is_refused_in_a_sentence(asked, answers):
+    for texts in (None, 5, []):
+        with pytest.raises(DataError, match="texts is"):
+            asked.recommend(texts)
+        with pytest.raises(DataError, match="texts is"):
+            asked.rows(texts)
+    for keep in (["the staff"], [5], None):  # a wish that could not be kept is none
+        with pytest.raises(ProblemError, match="keep"):
+            asked.recommend(TEXTS[:2], keep=keep)
+    with pytest.raises(ProblemError, match="keep= and most="):
+        asked.recommend(TEXTS[:2], preferences=None)
+    for i in (60, 1.5):
+        with pytest.raises(DataError, match=f"no text {i}"):
+            answers.after(i)
+
+
+def test_texts_of_all_sizes_share_a_deadline():
+    clock = [0.0]  # the time that the model takes and no other
+
+    def slow(texts):
+        clock[0] += 0.01 * len(texts)
+        return np.array([0.9 if text.count("w") < 3 else 0.1 for text in texts])
+
+    texts = [" ".join(f"w{i}" for i in range(size)) for size in (5, 20, 40, 80, 160)]
+    asked = wf.TextProblem(slow, [], favourable=1)
+    for text in texts:
+        asked.problem(text)
+    clock[0] = 0.0
+    with clock_of(lambda: clock[0]):
+        asked.recommend(texts, deadline=2.0)
+    assert clock[0] < 5.0  # one call a size is under way when time is over
+
+
+def test_who_was_not_asked_about_is_told_so(asked, tmp_path):
+    none = asked.recommend(TEXTS[:2], deadline=1e-9)
+    assert all(outcome is wf.Outcome.NOT_ASKED for outcome in none.recourse.outcome[:, 0])
+    assert "The time that was given was over" in none.letter(0) and "is no for now" not in none.letter(0)
+    assert "We found no words" not in none.page(tmp_path / "none.html").read_text(encoding="utf-8")
 
 
 def test_newsgroups_are_read_where_they_are():

@@ -41,7 +41,7 @@ class BinSteps:
         for side in (1, -1):
             to = now + side
             inside = (to >= 0) & (to < self._many) & (np.abs(to - own) <= self.reach) & people.free[who]
-            at = np.clip(to, 0, self.edges.shape[1] - 2).astype(np.int64)
+            at = np.where(inside, to, 0).astype(np.int64)  # no bin is next to a missing value
             column = np.arange(people.d)
             middle = (self.edges[column, at] + self.edges[column, at + 1]) / 2
             value = people.snap(who, np.where(inside, middle, np.nan))

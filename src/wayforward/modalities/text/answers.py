@@ -10,9 +10,10 @@ from typing import Literal
 import numpy as np
 
 from wayforward.answers import Letterhead, words
+from wayforward.answers.text import nothing_text
 from wayforward.errors import DataError
 from wayforward.language import gettext, language, ngettext, use_language, visible
-from wayforward.modalities.text.documents import document
+from wayforward.modalities.text.documents import Document, document
 from wayforward.plain_files import as_path, write_text
 from wayforward.recourse import Outcome, Recourse
 
@@ -39,19 +40,19 @@ class TextRecourse:
 
     def removed(self, i: int, option: int = 0) -> list[str]:
         """Return the words that an option takes out of text i, in the order in which they stand there."""
-        return [document(self.texts[i]).words[unit] for unit in self._units(i, option)]
+        return [self._document(i).words[unit] for unit in self._units(i, option)]
 
     def after(self, i: int, option: int = 0) -> str:
         """Return the exact text that was judged."""
-        return document(self.texts[i]).without(set(self._units(i, option)))
+        return self._document(i).without(set(self._units(i, option)))
 
     def struck(self, i: int, option: int = 0, style: Style = "plain") -> str:
         """Return text i with the words struck out: [-so-], as a terminal strikes them, or as <del> in escaped HTML."""
         if style not in _STRIKES:
             raise DataError(f"style={style!r} is not known. Use one of {', '.join(map(repr, _STRIKES))}.")
-        one, (left, right) = document(self.texts[i]), _STRIKES[style]
+        one, (left, right) = self._document(i), _STRIKES[style]
         pieces, at = [], 0
-        clean = html.escape if style == "html" else visible
+        clean = (lambda piece: html.escape(visible(piece))) if style == "html" else visible
         for start, end in one.places(self._units(i, option)):
             pieces += [clean(one.text[at:start]), left, clean(one.text[start:end]), right]
             at = end
@@ -95,6 +96,8 @@ class TextRecourse:
         options = self.options(i)
         if self.recourse.accepted[i]:
             return [*lines, gettext("The answer to your text is yes. You need not change anything.")]
+        if self.recourse.outcome[i, 0] is Outcome.NOT_ASKED:
+            return [*lines, self._nothing(i), "", gettext("Please ask us again.")]
         wanted = gettext("A yes is {target}.", target=self.recourse.problem.target.text())
         lines += [gettext("A computer model read your text. The answer is no for now."), wanted, ""]
         if not options:
@@ -110,6 +113,8 @@ class TextRecourse:
         ]
 
     def _nothing(self, i: int) -> str:
+        if self.recourse.outcome[i, 0] is Outcome.NOT_ASKED:
+            return nothing_text(self.recourse[i : i + 1])
         if self.recourse.outcome[i, 0] is Outcome.NONE_EXISTS:
             return gettext("No words could be left out so that the answer becomes yes. This was proved.")
         return gettext("We found no words without which the answer would be yes. There may be some.")
@@ -138,7 +143,10 @@ class TextRecourse:
             return []
         return [int(j) - 1 for j in np.flatnonzero(~np.isnan(self.recourse.action[row, option]))]
 
+    def _document(self, i: int) -> Document:
+        return document(self.texts[self._row(i)])
+
     def _row(self, i: int) -> int:
-        if not -len(self.texts) <= i < len(self.texts):
+        if not isinstance(i, (int, np.integer)) or not -len(self.texts) <= i < len(self.texts):
             raise DataError(f"There is no text {i}; there are {len(self.texts)}, from 0.")
-        return i % len(self.texts)
+        return int(i) % len(self.texts)

@@ -64,6 +64,11 @@ class Document:
         return sorted({unit for word, unit in self.unit.items() if word.casefold() in wanted})
 
 
+def is_word(text: str) -> bool:
+    """Whether a text is one word, as units are."""
+    return _WORD.fullmatch(text) is not None
+
+
 @lru_cache(maxsize=8192)
 def document(text: str) -> Document:
     """Return a text as units. Raises: DataError for more different words than a row can hold."""

@@ -15,7 +15,6 @@ from wayforward.model import Access, Adapted, WrapOptions, register_adapter
 from wayforward.model.adapted import (
     DOUBLE,
     as_probabilities,
-    first_line,
     label_indices,
     two_columns,
     without_warnings,
@@ -95,7 +94,7 @@ def _of_function(model: Callable[[list[str]], Any], schema: Schema, options: Wra
 
     def ask(rows: Floats) -> Floats:
         texts = texts_of(rows, schema)
-        out = np.asarray(_safely(lambda: model(texts), options.name), dtype=np.float64)
+        out = np.atleast_1d(_safely(lambda: np.asarray(model(texts), dtype=np.float64), options.name))
         if len(out) != len(texts):
             raise ModelError(
                 f"{options.name} returned {len(out)} results for {len(texts)} texts. Return one each."
@@ -120,8 +119,8 @@ def _safely(ask: Callable[[], Any], name: str) -> Any:
         raise
     except Exception as error:
         raise ModelError(
-            f"{name} failed on a list of strings: {type(error).__name__}: {first_line(error, 120)} Give a "
-            "pipeline that was fitted on raw strings, vectoriser and classifier in one."
+            f"{name} failed on a list of strings: {type(error).__name__}. Give a pipeline that was fitted on raw "
+            "strings, vectoriser and classifier in one, or a function that gives probabilities."
         ) from error
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from wayforward.deadline import Deadline
 from wayforward.errors import DataError, ProblemError
 from wayforward.methods import Method, recommend
 from wayforward.modalities.text.answers import TextRecourse
-from wayforward.modalities.text.documents import document, document_schema, rows_of
+from wayforward.modalities.text.documents import document, document_schema, is_word, rows_of
 from wayforward.modalities.text.model import TextModel
 from wayforward.model import wrap
 from wayforward.preferences import Preferences
@@ -56,17 +57,18 @@ class TextProblem:
 
     def problem(self, text: str) -> Problem:
         """Return the problem that a text belongs to: that of texts of about as many different words."""
-        return self._of_size(document(text).size)
+        return self._of_size(_largest(strings([text])))
 
     def rows(self, texts: Sequence[str]) -> np.ndarray:
         """Return texts as rows (n, d) of the problem of the longest."""
-        return rows_of(strings(texts), self._of_size(_largest(texts)).schema)
+        texts = strings(texts)
+        return rows_of(texts, self._of_size(_largest(texts)).schema)
 
     def wishes(
         self, texts: Sequence[str], keep: Collection[str] = (), most: int | None = None
     ) -> Preferences | None:
         """Return the wishes in the rows of `rows`: words that stay, and how many may go at most; None without any."""
-        words = self.keep | _words(keep)
+        words, texts = self.keep | _words(keep), strings(texts)
         if not words and most is None:
             return None
         schema = self._of_size(_largest(texts)).schema
@@ -91,18 +93,23 @@ class TextProblem:
 
         keep: words that stay, besides those of the problem. most: words that may go, at most. how: as of
         `wf.recommend`: seed, budget, deadline, workers, parameters of the method.
-        Raises: DataError for what is no text; MethodError.
+        Raises: DataError for what is no text; ProblemError; MethodError.
         """
         texts = strings(texts)
-        if not texts:
-            raise DataError("texts is empty. Give at least one.")
+        if "preferences" in how:
+            raise ProblemError("preferences cannot be given for texts. Say keep= and most= in their place.")
+        wide = self._of_size(_largest(texts))
         sizes = np.array([document(text).size for text in texts])
-        wide = self._of_size(int(sizes.max()))
+        problems = {int(size): self._of_size(int(size)) for size in np.unique(sizes)}
+        time_given = Deadline.of(how.get("deadline"))
+        whole_time = None if time_given is None else time_given.begun(len(texts))
         parts, order = [], []
-        for size in np.unique(sizes):
+        for size, problem in problems.items():
             at = np.flatnonzero(sizes == size)
-            some, problem = [texts[i] for i in at], self._of_size(int(size))
+            some = [texts[i] for i in at]
             wishes = self.wishes(some, keep, most)
+            if whole_time is not None:  # texts of all sizes share it
+                how["deadline"] = whole_time.part(float((sizes <= size).mean()))
             got = recommend(problem, rows_of(some, problem.schema), method, k, preferences=wishes, **how)
             parts.append(_widened(got, wide))
             order.append(at)
@@ -123,6 +130,8 @@ def strings(texts: Any) -> list[str]:
     """Return texts as a list. Raises: DataError for one string alone, and for what is no text."""
     if isinstance(texts, (str, bytes)):
         raise DataError("texts is one string. Give a list of texts: [text].")
+    if not isinstance(texts, Iterable):
+        raise DataError(f"texts is a {type(texts).__name__}. Give a list of texts.")
     found = list(texts)
     for i, text in enumerate(found):
         if not isinstance(text, str):
@@ -133,10 +142,18 @@ def strings(texts: Any) -> list[str]:
 def _words(words: Collection[str]) -> frozenset[str]:
     if isinstance(words, str):
         raise ProblemError(f"keep={words!r} is one string. Give a list of words: [{words!r}].")
-    return frozenset(words)
+    if not isinstance(words, Iterable):
+        raise ProblemError(f"keep={words!r} is a {type(words).__name__}. Give a list of words.")
+    found = list(words)
+    for word in found:
+        if not isinstance(word, str) or not is_word(word):
+            raise ProblemError(f"keep names {word!r}, which is no single word. Give words one by one.")
+    return frozenset(found)
 
 
 def _largest(texts: Sequence[str]) -> int:
+    if not texts:
+        raise DataError("texts is empty. Give at least one.")
     return max(document(text).size for text in texts)
 
 
