@@ -378,7 +378,8 @@ def test_letters_and_the_report_are_in_the_language_asked_for(shell: Shell):
     for name, text in english.items():
         german = (Path("post") / name).read_text(encoding="utf-8")
         assert "What you can do" in text and "Was Sie tun können" in german and "plan" not in german
-    assert '<html lang="de">' in Path("r.html").read_text(encoding="utf-8")
+    report = Path("r.html").read_text(encoding="utf-8")
+    assert '<html lang="de">' in report and "Abdeckung braucht ein Orakel" in report
     got = shell(f"{ASK} --people {plain} --language fr", code=2)
     assert "There is no language 'fr'" in got.output
 

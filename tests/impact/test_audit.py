@@ -14,6 +14,7 @@ import pytest
 from wayforward.errors import DataError
 from wayforward.groups import Groups
 from wayforward.impact.audit import Audit, audit, both_ways, report
+from wayforward.impact.audit.agreement import Agreement
 from wayforward.impact.audit.findings import findings, lead
 from wayforward.impact.audit.gaps import Gap, correct, corrected, mean_gap, rate_gap
 from wayforward.impact.audit.page import render
@@ -510,6 +511,26 @@ def test_two_plans_of_a_group_are_not_told_apart_from_their_people():
     assert "usable" in compared and not {"cost", "burden"} & compared and not got["club"].agreement
     assert not any(one.metric == "cost" for one in got["club"].simpson)
     assert "too few plans to tell" in render(got)
+
+
+def test_shares_of_two_answered_are_withheld_in_the_first_sentence_too():
+    everybody = people(200, 16)
+    refused = ~lender().reached(everybody)[0]
+    x = everybody[np.r_[np.flatnonzero(~refused)[:30], np.flatnonzero(refused)[:2]]]
+    got = audit(lender(), x, Groups.of("sex", x, SCHEMA), beside=None, society=False, summaries=())
+    assert got.overall.withheld and lead(got).endswith("2 of these have a plan that was checked and works.")
+
+
+def test_groups_asked_for_the_same_are_told_so_and_no_feature_is_the_most_apart():
+    agreement = Agreement("club", "a", "b", 1.0, 1.0, 1.0, (30, 30), ("sex", 0.0, 0.0))
+    whole_page = replace(harsh(), attributes=(replace(harsh()["sex"], agreement=(agreement,)),))
+    page = html.unescape(render(whole_page))
+    assert "Both are asked to change each feature equally often." in page and "Most apart" not in page
+    apart = replace(agreement, most=("savings", 0.25, 0.5))
+    page = html.unescape(
+        render(replace(whole_page, attributes=(replace(harsh()["sex"], agreement=(apart,)),)))
+    )
+    assert "Most apart is “savings”: 25" in page
 
 
 def test_the_interval_of_plans_that_last_covers_other_models_too():

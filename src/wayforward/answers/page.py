@@ -28,7 +28,7 @@ from wayforward.answers.text import (
 )
 from wayforward.answers.time_text import steps_text, time_text
 from wayforward.errors import DataError, require_kind
-from wayforward.language import N_, catalog, gettext, language, use_language, visible
+from wayforward.language import N_, catalog, gettext, language, translated, use_language, visible
 from wayforward.plain_files import as_path, write_text
 from wayforward.problem import Problem
 from wayforward.problem.rounding import rounded
@@ -193,7 +193,7 @@ def render(
             features=features_table(problem.schema),
             rules=list(problem.schema.rules),
             facts=page_tables.facts(problem, recourse, evaluation),
-            notes=list(evaluation.notes),
+            notes=[translated(note) for note in evaluation.notes],
         )
     )
     return text

@@ -350,4 +350,6 @@ def _show(got: Audit, findings: list[str]) -> None:
 
 
 def _percent(value: float) -> str:
-    return "–" if value != value else marks(f"{value:.1%}")
+    from wayforward.answers import words
+
+    return "–" if value != value else words.percent(value, 1)

@@ -13,7 +13,7 @@ from wayforward.cli.console import number, room_for, say, steps, table, write_js
 from wayforward.cli.letters import kinds_for_people, letterhead, write_letters
 from wayforward.cli.parts import Parts, fingerprint, forget, in_parts
 from wayforward.errors import MethodError
-from wayforward.language import N_, gettext, marks, use_language
+from wayforward.language import N_, gettext, marks, translated, use_language
 from wayforward.plain_files import make_folder
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def answer(
         got, ready.problem, metrics=metrics, density=density_of(ready.problem, got.x[got.readable])
     )
     if not judged.refused.any() and judged.unread.all():
-        say(gettext("note: {text}.", text=judged.notes[0]))
+        say(gettext("note: {text}.", text=translated(judged.notes[0])))
     summary = summarise(got, ready, judged)
     if out is not None:
         got.save(out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from wayforward.evaluate.diversity import diversity
 from wayforward.evaluate.foreign import read_rows
 from wayforward.evaluate.judge import Judged, ask_model, judge
 from wayforward.evaluate.plausible import Reference, at_least_as_likely
-from wayforward.language import gettext
+from wayforward.language import N_, Translatable, gettext
 from wayforward.lazy import cached_property
 from wayforward.recourse import Recourse
 from wayforward.shapes import Actions, Costs, Ints, Mask, OptionMask, People, PerPerson, PersonMask
@@ -281,22 +282,20 @@ class Evidence:
 
     def notes(self) -> list[str]:
         """Return what could not be measured and why."""
-        out = []
+        out: list[partial[str]] = []
         if self.known is None:
-            out.append(
-                gettext("no reference people: MAD, percentiles, plausibility and neighbours are left out")
-            )
+            left_out = N_("no reference people: MAD, percentiles, plausibility and neighbours are left out")
+            out.append(partial(gettext, left_out))
         elif self.plausible is None and self.known_accepted is not None:
-            accepted = int(self.known_accepted.sum())
-            out.append(
-                gettext("only {n} accepted reference people: too few to judge plausibility", n=accepted)
-            )
+            few = N_("only {n} accepted reference people: too few to judge plausibility")
+            out.append(partial(gettext, few, n=int(self.known_accepted.sum())))
         if self.scale is not None and self.scale.mad_was_zero.any():
             flat = ", ".join(self.schema.names[j] for j in np.flatnonzero(self.scale.mad_was_zero))
-            out.append(gettext("the MAD of {names} is 0 and counts as 1", names=flat))
+            out.append(partial(gettext, N_("the MAD of {names} is 0 and counts as 1"), names=flat))
         if self.oracle is None:
-            out.append(gettext("coverage needs an oracle; success and usable are over everyone who asked"))
-        return out
+            no_oracle = N_("coverage needs an oracle; success and usable are over everyone who asked")
+            out.append(partial(gettext, no_oracle))
+        return [Translatable(note) for note in out]
 
 
 def option_costs(

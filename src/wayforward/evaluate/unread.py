@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wayforward.evaluate import stats
-from wayforward.language import gettext, marks
+from wayforward.language import N_, Translatable, gettext, marks
 from wayforward.recourse import Outcome, count_outcomes
 
 if TYPE_CHECKING:
@@ -72,27 +73,25 @@ def _notes(recourse: Recourse, counted: str) -> list[str]:
     """Return a sentence on those whom a deadline left out, and one on those who could not be read."""
     lost = ~recourse.readable
     late = lost & recourse.cut_short
-    n = marks(f"{recourse.n:,}")
-    notes = []
+    found = []
     if late.all():
-        notes.append(
-            gettext(
-                "the time given was over before the model was asked about anybody: there is nothing to evaluate"
-            )
+        over = N_(
+            "the time given was over before the model was asked about anybody: there is nothing to evaluate"
         )
+        found.append((over, late))
     elif late.any():
-        notes.append(
-            gettext(
-                "{lost} of {n} people were not reached in the time given and count as not served in {counted}; "
-                "usable_read omits them",
-                lost=marks(f"{late.sum():,}"), n=n, counted=counted,
-            )
-        )  # fmt: skip
+        unreached = N_(
+            "{lost} of {n} people were not reached in the time given and count as not served in {counted}; "
+            "usable_read omits them"
+        )
+        found.append((unreached, late))
     if (lost & ~late).any():
-        notes.append(
-            gettext(
-                "{lost} of {n} people could not be read and count as not served in {counted}; usable_read omits them",
-                lost=marks(f"{(lost & ~late).sum():,}"), n=n, counted=counted,
-            )
-        )  # fmt: skip
-    return notes
+        unread = N_(
+            "{lost} of {n} people could not be read and count as not served in {counted}; usable_read omits them"
+        )
+        found.append((unread, lost & ~late))
+
+    def say(text: str, who: PersonMask) -> str:
+        return gettext(text, lost=marks(f"{who.sum():,}"), n=marks(f"{recourse.n:,}"), counted=counted)
+
+    return [Translatable(partial(say, text, who)) for text, who in found]

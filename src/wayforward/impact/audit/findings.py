@@ -112,7 +112,13 @@ def lead(audit: Audit) -> str:
         audit.n, refused=words.number(audit.refused), share=words.percent(overall.figures["refused"].value, 1),
     )  # fmt: skip
     usable = words.percent(overall.figures["usable"].value, 1)
-    if audit.answered < audit.refused:
+    if not np.isfinite(overall.figures["usable"].value):  # withheld: the counts are all that is told
+        have = ngettext(
+            "{n} of these has a plan that was checked and works.",
+            "{n} of these have a plan that was checked and works.",
+            overall.found,
+        )
+    elif audit.answered < audit.refused:
         have = ngettext(
             "A plan was looked for on behalf of {answered} of them, drawn by chance: {n} has one that was checked and "
             "works ({share}).",

@@ -340,9 +340,14 @@ def _agreement(one: AttributeAudit) -> str:
     text = gettext(
         "Agreement is 1 where two groups are asked to change the same things equally often, and 0 where nothing is "
         "common. It is least, beside what chance would give groups of these sizes, between {first} and {second}: "
-        "{value}, by chance {chance} (p {p}, corrected {corrected}). Most apart is {feature}: {one} against {two}.",
+        "{value}, by chance {chance} (p {p}, corrected {corrected}).",
         first=in_quotes(least.first), second=in_quotes(least.second), value=words.number(least.value, 2),
         chance=words.number(least.by_chance, 2), p=p_value(least.p), corrected=p_value(least.corrected),
+    )  # fmt: skip
+    if p == q:
+        return text + " " + gettext("Both are asked to change each feature equally often.")
+    text += " " + gettext(
+        "Most apart is {feature}: {one} against {two}.",
         feature=in_quotes(feature), one=words.percent(p), two=words.percent(q),
     )  # fmt: skip
     if not least.significant:
