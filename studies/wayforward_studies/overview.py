@@ -51,7 +51,7 @@ _CAUSES = {
 
 #: Every table and figure of the five papers.
 PARTS: tuple[Part, ...] = (
-    Part("survey", "Table 1", note="`wayforward methods` and [the methods](../guide/methods.md)"),
+    Part("survey", "Table 1", note="[computed](../guide/table-1.md)"),
     Part("survey", "Figures 1, 2", note=_DRAWN),
     Part("icarma", "Table 1, Loan", ("table-1-loan", "table-1-loan-fresh")),
     Part(

@@ -922,8 +922,26 @@ def study_analyse(
 
 
 @app.command()
-def methods(json: Json = None) -> None:
+def methods(
+    survey: Annotated[
+        bool, typer.Option("--table", help="Every system of the survey's Table 1 and its name here.")
+    ] = False,
+    json: Json = None,
+) -> None:
     """The methods: what each needs of the model and what it guarantees."""
+    if survey:
+        from dataclasses import asdict
+
+        from wayforward.methods.survey import SURVEYED
+
+        if str(json) != "-":
+            heads = ("year", "system", "solution", "access", "here", "remark")
+            lines = [
+                (r.when[:4], r.name, r.solution, r.access, ", ".join(r.ours), r.remark) for r in SURVEYED
+            ]
+            table("", heads, lines)
+        write_json([asdict(row) for row in SURVEYED], json)
+        return
     from wayforward.methods import methods_table
     from wayforward.model import Access
 
