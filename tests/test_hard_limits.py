@@ -42,7 +42,14 @@ SMALL = {
 def fitted(name: str, world: str):
     """A case and a method fitted to it: a linear model, or trees where it asks for them; else None."""
     made = method(name)
-    small = {k: v for k, v in SMALL.items() if not isinstance(getattr(made, k, ""), str)}
+    own = {
+        k: getattr(made, k, "") for k in SMALL
+    }  # a field of another kind under the same name stays as it is
+    small = {
+        k: v
+        for k, v in SMALL.items()
+        if not isinstance(own[k], str) and isinstance(own[k], tuple) == isinstance(v, tuple)
+    }
     for kind in ("linear", "forest"):
         it = case(kind, world, 1, PEOPLE)
         try:

@@ -21,7 +21,10 @@ def test_every_system_has_a_name_here_or_a_reason() -> None:
     assert [row.when for row in SURVEYED] == sorted(row.when for row in SURVEYED)
     assert all(row.ours or row.remark for row in SURVEYED)
     assert {name for row in SURVEYED for name in row.ours} | set(beyond()) == set(names())
-    assert systems_of("c-chvae") == ("C-CHVAE (Pawelczyk, Haug et al.)", "C-CHVAE (Pawelczyk, Broelemann et al.)")
+    assert systems_of("c-chvae") == (
+        "C-CHVAE (Pawelczyk, Haug et al.)",
+        "C-CHVAE (Pawelczyk, Broelemann et al.)",
+    )
     with pytest.raises(DataError, match="no method 'sedcc'"):
         systems_of("sedcc")
 
