@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from typing import Any
 
@@ -61,3 +62,8 @@ class Registry:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
+
+
+def parameters_of(part: Any) -> str:
+    """The names of what a part takes, for errors; "none" where it takes nothing."""
+    return ", ".join(field.name for field in fields(part) if field.init) if is_dataclass(part) else "none"

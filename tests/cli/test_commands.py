@@ -69,6 +69,15 @@ def test_explain_a_person_who_is_not_there(shell: Shell):
     assert "numbered 0 to 2" in shell("explain r.json --person 3", code=2).output
 
 
+def test_names_of_several_people_are_told_before_letters_are_out(shell: Shell):
+    head, *rows = Path("train.csv").read_text().splitlines()[:6]
+    named = [f"C{i % 4},{row}" for i, row in enumerate(rows)]
+    Path("people.csv").write_text("\n".join([f"who,{head}", *named]))
+    out = shell(f"{ASK} --people people.csv --id who --out r.json").output
+    assert "note: names in 'who' that stand for more than one person: 1;" in " ".join(out.split())
+    assert "that stand for more" not in shell(f"{ASK} --people people.csv --out s.json").output
+
+
 def test_explain_a_person_by_name(shell: Shell):
     """The name is that of the column which recommend --id named; one odd cell of the file stops nobody else."""
     head, *rows = Path("train.csv").read_text().splitlines()[:6]

@@ -72,6 +72,11 @@ def run(
     there = np.setdiff1d(np.arange(len(ready.x)), list(ready.reasons))
     if ready.reasons:
         say(f"note: {unread_note(ready.reasons, len(ready.x))}")
+    if ready.origin is not None and (many := ready.origin.shared):
+        where = " and ".join(ready.origin.names)
+        say(
+            f"note: names in '{where}' that stand for more than one person: {many:,}; `explain` asks by --person."
+        )
     key = fingerprint(
         "recommend", versions(), question or {}, ready.files, chosen.name, chosen.parameters(), k, seed,
         budget, *([] if deadline is None else [deadline.plain()]), kinds, rounding, room, certify,

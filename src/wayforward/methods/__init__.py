@@ -10,6 +10,7 @@ from wayforward.deadline import Deadline, now
 from wayforward.errors import MethodError, shown
 from wayforward.methods.base import Budget, Method, Progress
 from wayforward.methods.registry import METHODS, methods_table, names, register
+from wayforward.registry import parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,7 @@ def method(name: str, **parameters: Any) -> Method:
     try:
         made: Method = found(**parameters)
     except TypeError as error:
-        known = ", ".join(getattr(found, "__dataclass_fields__", {})) or "none"
+        known = parameters_of(found) or "none"
         raise MethodError(f"'{name}' does not take these parameters ({error}). It takes: {known}.") from None
     return made
 

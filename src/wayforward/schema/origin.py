@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -75,6 +76,12 @@ class Origin:
             return None
         values = [np.concatenate(v) for v in zip(*(p.values for p in parts if p is not None), strict=True)]
         return cls(first.names, tuple(values))
+
+    @property
+    def shared(self) -> int:
+        """How many names stand for more than one row."""
+        rows = zip(*(value.tolist() for value in self.values), strict=True)
+        return sum(many > 1 for many in Counter(tuple(map(str, row)) for row in rows).values())
 
     def columns(self, taken: Sequence[str] = ()) -> dict[str, np.ndarray]:
         """The names of the rows as columns; one called as a column that is taken is 'id.' and its name."""

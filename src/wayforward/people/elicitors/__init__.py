@@ -8,6 +8,7 @@ from typing import Any
 
 from wayforward.errors import MethodError
 from wayforward.people.elicitor import Elicitor
+from wayforward.registry import parameters_of
 
 _ELICITORS: dict[str, str] = {}
 
@@ -48,7 +49,7 @@ def elicitor(name: str, **parameters: Any) -> Elicitor:
     try:
         return found(**parameters)
     except TypeError as error:
-        known = ", ".join(getattr(found, "__dataclass_fields__", {})) or "none"
+        known = parameters_of(found) or "none"
         raise MethodError(f"'{name}' does not take these parameters ({error}). It takes: {known}.") from None
 
 
