@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from wayforward.deadline import look
-from wayforward.errors import ProblemError, UnsupportedModel
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.exact.linear_pieces import LinearPieces, Walk
 from wayforward.methods.engines.exact.relaxed_boxes import RelaxedBoxes
@@ -82,20 +81,13 @@ class Polaris(Method):
         return True  # the judge knows no box around an option
 
     def _fit(self, problem: Problem) -> None:
-        form = problem.model.dense
-        if form is None or not set(form.activations) <= {"relu", "identity"}:
-            raise UnsupportedModel(
-                f"'{self.name}' walks through the linear pieces of a network of rectified units or a linear model; "
-                f"{problem.model.name} is neither. local-search takes any model; ocean takes trees."
-            )
+        self.boxes_ = RelaxedBoxes.of_method(
+            problem,
+            self.name,
+            "walks through the linear pieces of a network of rectified units or a linear model",
+            "ocean takes trees",
+        )
         self.first_ = LocalSearch().fit(problem)
-        self.boxes_ = RelaxedBoxes.of(problem.asking_no_more())
-        if self.boxes_ is None and problem.independent:
-            raise ProblemError(
-                f"'{self.name}' adds up steps, takes the greatest or their Euclidean norm, against a score with one "
-                f"output; {problem.model.name} with a cost in {problem.cost.unit} is not of that kind. Use a "
-                "cost such as LpMix(l1=1.0), or local-search."
-            )
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         seeds = self.first_.unjudged_actions(people, max(k, self.seeds), streams, budget)

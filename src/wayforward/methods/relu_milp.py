@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from wayforward.errors import ProblemError, UnsupportedModel
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.exact.relaxed_boxes import RelaxedBoxes
 from wayforward.methods.engines.finish import farther, finished
@@ -62,20 +61,13 @@ class ReluMilp(Method):
         check_least(self, boxes=1, rounds=0)
 
     def _fit(self, problem: Problem) -> None:
-        form = problem.model.dense
-        if form is None or not set(form.activations) <= {"relu", "identity"}:
-            raise UnsupportedModel(
-                f"'{self.name}' needs a linear model or a network of rectified units; {problem.model.name} is neither. "
-                "local-search takes any model; nearest-observable, nice and growing-spheres would do as well."
-            )
+        self.boxes_ = RelaxedBoxes.of_method(
+            problem,
+            self.name,
+            "needs a linear model or a network of rectified units",
+            "nearest-observable, nice and growing-spheres would do as well",
+        )
         self.first_ = LocalSearch().fit(problem)
-        self.boxes_ = RelaxedBoxes.of(problem.asking_no_more())
-        if self.boxes_ is None and problem.independent:
-            raise ProblemError(
-                f"'{self.name}' adds up steps, or takes the greatest or their Euclidean norm, against a score with one "
-                f"output; {problem.model.name} with a cost in {problem.cost.unit} is not of that kind. Use a cost such "
-                "as LpMix(l1=1.0), or local-search."
-            )
 
     def _recommend(
         self, people: Population, k: int, streams: Streams, budget: Budget

@@ -11,7 +11,9 @@ from wayforward.answers import figures, words
 from wayforward.answers.page import template_engine
 from wayforward.impact.disclosure import charts
 from wayforward.impact.disclosure.attack import Attack, Exposure
+from wayforward.impact.disclosure.membership import Membership
 from wayforward.impact.disclosure.reconstruction import FEW, Reconstruction
+from wayforward.impact.disclosure.shadows import Shadowed
 from wayforward.impact.disclosure.wording import (
     attack_name,
     defence_name,
@@ -246,13 +248,20 @@ def _balls(one: Exposure) -> list[dict[str, str]]:
     ]
 
 
+def _told_by(answers: str, found: Membership | Shadowed) -> dict[str, str]:
+    """The columns that every way to tell members has."""
+    return {
+        gettext("answers"): defence_name(answers),
+        gettext("told by"): score_name(found.score),
+        gettext("members, others"): f"{words.number(found.members)}, {words.number(found.outsiders)}",
+        gettext("area under the curve"): value(found.auc),
+    }
+
+
 def _membership(attack: Attack) -> list[dict[str, str]]:
     return [
         {
-            gettext("answers"): defence_name(one.name),
-            gettext("told by"): score_name(m.score),
-            gettext("members, others"): f"{words.number(m.members)}, {words.number(m.outsiders)}",
-            gettext("area under the curve"): value(m.auc),
+            **_told_by(one.name, m),
             gettext("members found"): share(m.found),
             gettext("false alarms allowed"): words.number(m.allowed),
         }
@@ -264,10 +273,7 @@ def _membership(attack: Attack) -> list[dict[str, str]]:
 def _shadows(attack: Attack) -> list[dict[str, str]]:
     return [
         {
-            gettext("answers"): defence_name(one.name),
-            gettext("told by"): score_name(s.score),
-            gettext("members, others"): f"{words.number(s.members)}, {words.number(s.outsiders)}",
-            gettext("area under the curve"): value(s.auc),
+            **_told_by(one.name, s),
             **{
                 text: share(estimate)
                 for a in s.alarms

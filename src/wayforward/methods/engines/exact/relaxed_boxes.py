@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.deadline import look
+from wayforward.errors import ProblemError, UnsupportedModel
 from wayforward.methods.engines.exact.box_costs import BoxBound, BoxMenu, least_peak, least_sum
 from wayforward.methods.engines.seeker import packing
 from wayforward.model.adapted import SINGLE
@@ -70,6 +71,27 @@ class RelaxedBoxes:
         self.reads = (
             problem.schema.compiled_rules.involved.any(0) if self.rules else np.zeros(problem.schema.d, bool)
         )
+
+    @classmethod
+    def of_method(cls, problem: Problem, name: str, takes: str, otherwise: str) -> RelaxedBoxes | None:
+        """Read a problem for a method that has no other way; None where something follows from acts.
+
+        takes, otherwise: which models, and what to use instead, for the error. Raises: UnsupportedModel, ProblemError.
+        """
+        form = problem.model.dense
+        if form is None or not set(form.activations) <= {"relu", "identity"}:
+            raise UnsupportedModel(
+                f"'{name}' {takes}; {problem.model.name} is neither. "
+                f"local-search takes any model; {otherwise}."
+            )
+        boxes = cls.of(problem.asking_no_more())
+        if boxes is None and problem.independent:
+            raise ProblemError(
+                f"'{name}' adds up steps, or takes the greatest or their Euclidean norm, against a score with one "
+                f"output; {problem.model.name} with a cost in {problem.cost.unit} is not of that kind. Use a cost such "
+                "as LpMix(l1=1.0), or local-search."
+            )
+        return boxes
 
     @classmethod
     def of(cls, problem: Problem) -> RelaxedBoxes | None:
