@@ -1,9 +1,4 @@
-"""A text as units: its different words, each wherever it stands; and the schema of rows that say which are there.
-
-A row holds the key of the text (a carried feature) and one binary feature a word: 1 it is in the text, 0 it was taken
-out. Texts of about the same number of words share a schema, and what is left over is 0 from the beginning, so that a
-text's answer never hangs on the texts beside it.
-"""
+"""A text as units: its different words, each wherever it stands; in a row 1 is there and 0 was taken out."""
 
 from __future__ import annotations
 
@@ -15,11 +10,10 @@ from functools import lru_cache
 import numpy as np
 
 from wayforward.errors import DataError
-from wayforward.schema import Feature, Schema
-from wayforward.schema.carried import keys_of, values_of
+from wayforward.modalities.units import padded_size, things_of, unit_rows, unit_schema
+from wayforward.schema import Schema
 
 _WORD = re.compile(r"\w+(?:['\u2019]\w+)*")
-_LEAST = 16  # words of the smallest schema
 MOST_WORDS = 16_384  # different words of a text: rows and their schema grow with them
 TEXT = "text"
 
@@ -36,8 +30,8 @@ class Document:
 
     @property
     def size(self) -> int:
-        """Columns for words that a row of this text has: a power of two, so that few schemas serve all texts."""
-        return max(_LEAST, 1 << max(len(self.words) - 1, 0).bit_length())
+        """Columns for words that a row of this text has."""
+        return padded_size(len(self.words))
 
     def places(self, units: Collection[int]) -> list[tuple[int, int]]:
         """Return start and end of every word that belongs to one of these units, in order."""
@@ -85,29 +79,20 @@ def document(text: str) -> Document:
     return Document(text, parts, unit, tuple(first.values()))
 
 
-@lru_cache(maxsize=16)
 def document_schema(size: int) -> Schema:
     """Return the schema of texts with up to `size` different words: the text itself, and whether each word is there."""
-    there = [
-        Feature(name=f"word {i + 1}", kind="binary", levels=("removed", "there"), direction="decrease")
-        for i in range(size)
-    ]
-    return Schema((Feature(name=TEXT, kind="carried", example="An example."), *there))
+    return unit_schema(TEXT, "word", size, example="An example.")
 
 
 def rows_of(texts: Sequence[str], schema: Schema) -> np.ndarray:
     """Return texts as rows (n, d) of a schema that is large enough."""
-    x = np.zeros((len(texts), schema.d))
-    x[:, 0] = keys_of(texts, schema.features[0], TEXT)
-    for i, text in enumerate(texts):
-        x[i, 1 : len(document(text).words) + 1] = 1.0
-    return x
+    return unit_rows(texts, [len(document(text).words) for text in texts], schema)
 
 
 def texts_of(rows: np.ndarray, schema: Schema) -> list[str]:
     """Return the exact text that each row (m, d) stands for."""
-    values, which = values_of(rows[:, 0], schema.features[0])
-    whole = [document(text or "") for text in values]
+    values, which = things_of(rows, schema)
+    whole = [document(text) for text in values]
     out = []
     for i, row in zip(which.tolist(), rows, strict=True):
         one = whole[i]

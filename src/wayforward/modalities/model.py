@@ -1,0 +1,58 @@
+"""What adapters of models of raw things share: one clear error, and functions that give probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from wayforward.errors import ModelError
+from wayforward.model import Adapted, WrapOptions
+from wayforward.model.adapted import as_probabilities, without_warnings
+from wayforward.model.base import Decision
+from wayforward.schema import Schema
+from wayforward.shapes import Floats
+
+
+def of_function(
+    model: Any, read: Callable[[Floats], Any], schema: Schema, options: WrapOptions, what: str, advice: str
+) -> Adapted:
+    """Adapt a function of raw things that gives probabilities, (m,), (m, 1) or (m, c).
+
+    read: rows (m, d) -> the things that it is given. what: in errors, "a list of strings". advice: what to give.
+    Raises: ModelError.
+    """
+    if not callable(model):
+        raise ModelError(f"{options.name} has no predict and cannot be called. {advice}")
+
+    def ask(rows: Floats) -> Floats:
+        things = read(rows)
+        answer = safely(lambda: np.asarray(model(things), dtype=np.float64), options.name, what, advice)
+        out = np.atleast_1d(answer)
+        if len(out) != len(rows):
+            raise ModelError(
+                f"{options.name} returned {len(out)} results for {len(rows)} {what.split()[-1]}. Return one each."
+            )
+        return as_probabilities(out, "probability", options.name)
+
+    width = ask(np.zeros((1, schema.d))).shape[1]
+    made = Adapted.of_probabilities(ask, options.classes_of(width), options.name)
+    return replace(made, decision=Decision(exact=False))
+
+
+def listed(classes: Sequence[Any] | None) -> tuple[Any, ...] | None:
+    """Return labels as a tuple, or None."""
+    return None if classes is None else tuple(classes)
+
+
+def safely(ask: Callable[[], Any], name: str, what: str, advice: str) -> Any:
+    """Ask, with one clear error for whatever is raised, and nobody's thing in it. Raises: ModelError."""
+    try:
+        with without_warnings():
+            return ask()
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(f"{name} failed on {what}: {type(error).__name__}. {advice}") from error
