@@ -30,8 +30,8 @@ _ALONE = (
 def front_and_head(estimator: Any, table: Table) -> tuple[Any, Any] | None:
     """Return the first steps of a fitted pipeline and its last step, or None where the two are to be asked as one.
 
-    The first steps are transformers that are known to treat rows one by one; functions of the user's are tried: some
-    rows must come out to the last bit as they do alone.
+    The first steps are transformers that are known to treat rows one by one; yet some rows are tried, more of them
+    where functions of the user's are inside: they must come out to the last bit as they do alone.
     """
     while type(estimator).__module__ == "sklearn.model_selection._search":  # asks the best of what it tried
         estimator = getattr(estimator, "best_estimator_", None)
@@ -41,11 +41,12 @@ def front_and_head(estimator: Any, table: Table) -> tuple[Any, Any] | None:
     kinds = [part for step in front.steps for part in _parts(step[1])]
     if not all(part is None or (_of_sklearn(part) and type(part).__name__ in _ALONE) for part in kinds):
         return None
+    alone_too = _PROBES if any(type(part).__name__ == "FunctionTransformer" for part in kinds) else 2
     try:
         with without_warnings():
             x = sample_rows(table.schema, _PROBES, missing=False)
             whole = front.transform(table(x))
-            alone = [front.transform(table(x[i : i + 1])) for i in range(_PROBES)]
+            alone = [front.transform(table(x[i : i + 1])) for i in range(alone_too)]
     except Exception:
         return None
     if not (isinstance(whole, np.ndarray) or hasattr(whole, "iloc") or hasattr(whole, "tocsr")):

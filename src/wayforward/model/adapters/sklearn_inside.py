@@ -103,12 +103,16 @@ def shows_its_label(model: Any) -> bool:
 
     Then there is no need to ask twice: true of scikit-learn's forests, alone or at the end of its pipelines.
     """
-    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
     from sklearn.pipeline import Pipeline
 
     while type(model) is Pipeline:
         model = model.steps[-1][1]
-    return type(model) in (ExtraTreesClassifier, RandomForestClassifier)
+    # by name: sklearn.ensemble is read only where a model has brought it
+    kind = type(model)
+    return kind.__module__ == "sklearn.ensemble._forest" and kind.__name__ in (
+        "ExtraTreesClassifier",
+        "RandomForestClassifier",
+    )
 
 
 def _own_label(model: Any, name: str) -> bool:
