@@ -46,9 +46,10 @@ INTRO = """\
 # Table 1 of the survey, computed
 
 The survey ([replications](../replication/overview.md)) lists {listed} systems. {here} of them run here, under the names
-below; of the others the page says why not. Beyond the survey there are {more} methods. What a method does was asked of
-it: each answers the same twelve refused people of small problems with every kind of feature, immutables, directions and
-rules, with two options a person and nothing tuned. Every option was judged as all options are.
+below; of the others the page says why not, or what is trained instead ([training](training.md)). Beyond the survey
+there are {more} methods. What a method does was asked of it: each answers the same twelve refused people of small
+problems with every kind of feature, immutables, directions and rules, with two options a person and nothing tuned.
+Every option was judged as all options are.
 
 - **linear, forest, network, labels**: how many of the twelve got an option from a model of that kind; *labels*: a model
   that tells no more than its answer. A dash: the method does not take that kind, and says so.

@@ -22,7 +22,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("groups", "preferences", "regions", "scaling"),
     ("recourse",),
     ("model", "neighbours", "world"),
-    ("data",),
+    ("data", "training"),
     ("density",),
     ("problem",),
     ("methods",),

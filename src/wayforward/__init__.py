@@ -60,6 +60,7 @@ _FOLDERS = (
     "problem",
     "rules",
     "scale",
+    "training",
     "world",
     "schema",
     "errors",

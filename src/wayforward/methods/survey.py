@@ -28,8 +28,8 @@ class SurveyedSystem:
 
 
 _IMAGES, _SERIES = "images are no kind of data here yet", "time series are no kind of data here yet"
-_AUDIT = "audits measure it; its training is not built"
-_NONE, _TRAINING = "not built", "trains another model; not built"
+_TRAINED = "no method: trains another model, wayforward.training.{}"
+_NONE = "not built"
 
 SURVEYED: tuple[SurveyedSystem, ...] = tuple(
     SurveyedSystem(when, name, solution, access, tuple(ours.split()), remark)
@@ -59,7 +59,8 @@ SURVEYED: tuple[SurveyedSystem, ...] = tuple(
         ("2019-08", "CLEAR", "heuristic", "query", "", _NONE),
         ("2019-08", "MC-BRP", "heuristic", "query", "", _NONE),
         ("2019-09", "FACE", "graph + heuristic", "query", "face", ""),
-        ("2019-09", "Equalizing Recourse", "ILP/heuristic", "white-box/query", "", _AUDIT),
+        ("2019-09", "Equalizing Recourse", "ILP/heuristic", "white-box/query", "",
+         _TRAINED.format("EqualizingRecourse")),
         ("2019-10", "Action Sequences", "program synthesis", "class prob.", "action-sequences", ""),
         ("2019-10", "C-CHVAE (Pawelczyk, Haug et al.)", "grad opt + heuristic", "query + gradient", "c-chvae", ""),
         ("2019-11", "FOCUS", "grad opt + heuristic", "white-box", "focus", ""),
@@ -90,10 +91,11 @@ SURVEYED: tuple[SurveyedSystem, ...] = tuple(
         ("2020-08", "DECE", "grad opt", "gradient", "", "its interface is not built"),
         ("2020-08", "Time Series CFs", "heuristic", "query", "", _SERIES),
         ("2020-08", "PermuteAttack", "gen alg", "query", "permute-attack", ""),
-        ("2020-10", "Fair Causal Recourse", "grad opt/brute force", "gradient/query", "", _AUDIT),
+        ("2020-10", "Fair Causal Recourse", "grad opt/brute force", "gradient/query", "",
+         "audits measure it (twins); trains another model, wayforward.training.CausallyFairInputs"),
         ("2020-10", "Recourse Summaries", "itemset mining alg", "query", "", "in audits (AReS)"),
-        ("2020-10", "Strategic Recourse", "Nelder-Mead", "query", "", _TRAINING),
-        ("2020-11", "PARE", "grad opt + heuristic", "query", "", _TRAINING),
+        ("2020-10", "Strategic Recourse", "Nelder-Mead", "query", "", _TRAINED.format("StrategicRecourse")),
+        ("2020-11", "PARE", "grad opt + heuristic", "query", "", _TRAINED.format("PARE")),
     )
 )  # fmt: skip
 

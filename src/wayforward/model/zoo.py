@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -57,14 +57,16 @@ def _columns(schema: Schema) -> tuple[list[str], list[str]]:
     return numeric, [f.name for f in schema.features if f.has_levels]
 
 
-def table_encoder(schema: Schema, *, scale: bool, impute: bool, one_hot: bool = True) -> Any:
-    """An unfitted scikit-learn ColumnTransformer from the raw table to numbers."""
+def table_encoder(
+    schema: Schema, *, scale: bool, impute: bool, one_hot: bool = True, without: Collection[str] = ()
+) -> Any:
+    """An unfitted scikit-learn ColumnTransformer from the raw table to numbers; without: features left out."""
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-    numeric, levels = _columns(schema)
+    numeric, levels = ([name for name in names if name not in without] for names in _columns(schema))
     steps: list[Any] = []
     if impute and any(schema[name].missing for name in numeric):
         steps.append(SimpleImputer(strategy="median", add_indicator=True))

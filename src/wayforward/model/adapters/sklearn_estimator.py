@@ -352,8 +352,15 @@ def _named(rows: Floats, names: Any) -> Any:
 
 
 def linear_parts(head: Any) -> tuple[Floats, Floats, Link] | None:
-    """Return the weights (q, e), the intercepts (q,) and the link of a linear estimator; None for any other."""
+    """Return the weights (q, e), the intercepts (q,) and the link of a linear estimator; None for any other.
+
+    An estimator from elsewhere says so itself: `as_layers` returns weights, biases, activations and the link.
+    """
+    link: Link
     name, module = type(head).__name__, type(head).__module__
+    if hasattr(head, "as_layers"):
+        weights, biases, _, link = head.as_layers()
+        return (weights[0].T, biases[0], link) if len(weights) == 1 else None
     if not module.startswith("sklearn.") or not hasattr(head, "coef_") or not hasattr(head, "intercept_"):
         return None
     if ".linear_model" not in module and name not in ("LinearSVC", "LinearSVR"):
@@ -364,7 +371,6 @@ def linear_parts(head: Any) -> tuple[Floats, Floats, Link] | None:
         np.asarray(head.coef_.toarray() if hasattr(head.coef_, "toarray") else head.coef_, np.float64)
     )
     intercept = np.broadcast_to(np.atleast_1d(np.asarray(head.intercept_, np.float64)), (len(coef),)).copy()
-    link: Link
     if not hasattr(head, "classes_"):
         if len(coef) != 1:
             return None
@@ -393,6 +399,8 @@ def _linear_head(head: Any, encoder: Encoder) -> Fast | None:
 
 
 def _dense_head(head: Any, encoder: Encoder) -> Fast | None:
+    if hasattr(head, "as_layers"):
+        return DenseFast(encoder, *head.as_layers())
     if not type(head).__module__.startswith("sklearn.neural_network") or not hasattr(head, "coefs_"):
         return None
     links: dict[str, Link] = {"logistic": "logistic", "softmax": "softmax", "identity": "identity"}
