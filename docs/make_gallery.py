@@ -344,6 +344,8 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "explanations-with-shap": lambda: scene(k=2),
     "vice": lambda: scene(given={"bins": 12}, after=bins),
     "shap-counterfactuals": lambda: scene(k=2, given={"reference": "mean"}, also="local-search"),
+    "lore": lambda: scene(given=AS_PUBLISHED),
+    "local-foil-trees": lambda: scene(given=AS_PUBLISHED),
     "cbr": lambda: scene(given={"shrink": False, "differences": 1, "cases": 1}),
 }
 

@@ -45,6 +45,8 @@ METHODS = Registry(
         "lire": "lire:Lire",
         "gradient-boosted-counterfactuals": "gradient_boosted:GradientBoosted",
         "cbr": "cbr:Cbr",
+        "lore": "lore:Lore",
+        "local-foil-trees": "local_foil_trees:LocalFoilTrees",
         "geco": "geco:GeCo",
         "moc": "moc:Moc",
         "certifai": "certifai:Certifai",
