@@ -23,7 +23,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -33,13 +33,21 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
+from typer.testing import CliRunner
 
 import wayforward as wf
 from wayforward.answers import explain, letter, report
+from wayforward.cli.app import app as cli_app
+from wayforward.density.private import private_people
 from wayforward.errors import WayforwardError
 from wayforward.evaluate import evaluate
 from wayforward.evaluate.rechecked import recheck
+from wayforward.groups import Groups
+from wayforward.impact.audit import audit
+from wayforward.impact.audit import report as audit_page
+from wayforward.impact.disclosure import Ledger
 from wayforward.impact.society import Scenario
+from wayforward.methods import names
 from wayforward.methods.certificates import certified
 from wayforward.model.files import load as load_model
 from wayforward.plain_files import parse_yaml, read_json
@@ -49,12 +57,19 @@ from wayforward.schema import Schema
 from wayforward.schema.acts import ActModel
 from wayforward.testing.problems import case
 
+SLOW = (
+    "face",
+    "carma",
+    "icarma",
+    "ebr",
+    "ibr",
+)  # to fit: for what is taken of their settings tests are there
 HANGS = 20  # processor seconds that one try may take; ten times as many by the clock, if it waits
 JUNK = (
     None, True, False, 0, 1, -1, 3, 10**30, -(10**30), 0.5, -0.5, 1e300, float("nan"), float("inf"), "", "x", "\x85",
     "[/red]", "age", b"x", [], [1], ["age"], (), (1, 2), {}, {"age": 1}, {1: 2}, set(), object(), len, int, np.nan,
     np.array([]), np.array([1.0, 2.0]), np.zeros((2, 2)), np.array(["a"]), np.array([1j]), np.datetime64("2020-01-01"),
-    range(3), Ellipsis, Path("/nowhere"), "/dev/null", 2**63, -(2**63), "1e400", "nan", 1 + 2j, slice(0, 2),
+    range(3), Ellipsis, Path("no/where"), "/dev/null", 2**63, -(2**63), "1e400", "nan", 1 + 2j, slice(0, 2),
 )  # fmt: skip
 TEXT = st.one_of(
     st.sampled_from(
@@ -66,6 +81,7 @@ LEAF = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(allow_nan=False, allow_infinity=False), TEXT,
     st.just([]), st.just({}), st.lists(st.integers(-3, 3), max_size=3),
 )  # fmt: skip
+CELL = st.one_of(st.sampled_from(JUNK), LEAF)
 
 
 class Hang(BaseException):
@@ -84,6 +100,7 @@ class Target:
     draw: st.SearchStrategy[Any]
     call: Callable[[Any], Any]
     apart: bool = False
+    most: int = 60  # draws a turn
     seen: Counter[str] = field(default_factory=Counter)
     last: Any = None
 
@@ -279,11 +296,22 @@ def models(folder: Path) -> list[Target]:
             finally:
                 place.unlink(missing_ok=True)
 
-        out.append(Target(f"model {file.suffix}", bytes_of(file.read_bytes()), call, apart=True))
+        out.append(Target(f"model {file.suffix}", bytes_of(file.read_bytes()), call, apart=True, most=15))
     return out
 
 
 # -- calls -----------------------------------------------------------------------------------------------------------
+
+
+def with_junk(name: str, function: Callable[..., Any], honest: dict[str, Any], most: int = 60) -> Target:
+    """A call of which one argument is junk."""
+
+    def call(drawn: tuple[str, Any]) -> Any:
+        if drawn[0] in ("progress", "say", "see") and callable(drawn[1]):
+            return None  # what the caller's own function raises is the caller's
+        return function(**honest | {drawn[0]: drawn[1]})
+
+    return Target(f"call {name}", st.tuples(st.sampled_from(sorted(honest)), CELL), call, most=most)
 
 
 def calls(folder: Path) -> list[Target]:
@@ -376,19 +404,7 @@ def calls(folder: Path) -> list[Target]:
         ("allow", lambda levels: Preferences.none(schema, 2).allow("housing", levels), {"levels": ["own"]}),
         ("at_most", lambda most: Preferences.none(schema, 2).at_most(most), {"most": 2}),
     ]
-    out = []
-    for name, function, honest in made:
-
-        def call(
-            drawn: tuple[str, Any], function: Callable[..., Any] = function, honest: Any = honest
-        ) -> Any:
-            if drawn[0] == "progress" and callable(drawn[1]):
-                return None  # what the caller's own function raises is the caller's
-            return function(**honest | {drawn[0]: drawn[1]})
-
-        draw = st.tuples(st.sampled_from(sorted(honest)), st.one_of(st.sampled_from(JUNK), LEAF))
-        out.append(Target(f"call {name}", draw, call))
-    cell = st.one_of(st.sampled_from(JUNK), LEAF)
+    out = [with_junk(name, function, honest) for name, function, honest in made]
 
     def with_cell(drawn: tuple[str, Any]) -> None:
         column, value = drawn
@@ -396,8 +412,200 @@ def calls(folder: Path) -> list[Target]:
         people = {**table, column: cells}
         wf.recommend(problem, people, budget=50).explain(0)
 
-    out.append(Target("cell", st.tuples(st.sampled_from(sorted(table)), cell), with_cell))
+    out.append(Target("cell", st.tuples(st.sampled_from(sorted(table)), CELL), with_cell))
     return out
+
+
+def texts() -> list[Target]:
+    """Problems of texts, and what is asked of them."""
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    told = ["good kind work", "bad work", "good day", "bad late day", "kind", "late bad bad"]
+    model = make_pipeline(CountVectorizer(), LogisticRegression()).fit(told, ["y", "n", "y", "n", "y", "n"])
+    problem = wf.TextProblem(model, told, favourable="y")
+    words = [
+        "[/red]",
+        "\u202ebad",
+        "bad\x00late",
+        "a\u0301",
+        "\ud800",
+        "bad " * 99,
+        "",
+        "\n\n",
+        "<del>bad</del>",
+        *told,
+    ]
+
+    def ask(drawn: list[str]) -> None:
+        got = problem.recommend(drawn, k=2, budget=200)
+        for i in range(len(drawn)):
+            for option in got.options(i):
+                got.sentence(i, option), got.struck(i, option, "html"), got.after(i, option)
+            got.letter(i)
+        got.page("texts.html")
+
+    made = [
+        with_junk(
+            "TextProblem",
+            wf.TextProblem,
+            {
+                "pipeline": model,
+                "texts": told,
+                "favourable": "y",
+                "target": None,
+                "classes": None,
+                "keep": (),
+            },
+        ),
+        with_junk(
+            "TextProblem.recommend",
+            problem.recommend,
+            {
+                "texts": told[:2],
+                "method": "sedc",
+                "k": 1,
+                "keep": (),
+                "most": None,
+                "seed": 0,
+                "budget": 99,
+                "deadline": None,
+            },
+        ),
+    ]
+    odd = st.lists(st.one_of(st.sampled_from(words), st.text(max_size=30)), max_size=4)
+    return [*made, Target("text", odd, ask)]
+
+
+def methods() -> list[Target]:
+    """Every method with one setting that is junk; where it is taken, one person is asked about."""
+    it = case("linear", "independent", 0, 8)
+    settings_of = {name: [f.name for f in fields(type(wf.method(name))) if f.init] for name in names()}
+    pairs = st.sampled_from([(name, one) for name, all_ in settings_of.items() for one in all_])
+
+    def call(drawn: tuple[tuple[str, str], Any]) -> None:
+        (name, setting), value = drawn
+        method = wf.method(name, **{setting: value})
+        if name not in SLOW:
+            method.fit(it.problem).recommend(it.x[:1], budget=20, deadline=5.0)
+
+    return [Target("setting", st.tuples(pairs, CELL), call)]
+
+
+def audits(folder: Path) -> list[Target]:
+    """Audits, attacks, ledgers, made-up people, regions and commands."""
+    it = case("linear", "independent", 0, 60)
+    problem, x, schema = it.problem, it.x, it.problem.schema
+    table = schema.decode(x, "dict")
+    groups = Groups.of("region", table, schema)
+    small = {
+        "twins_of": 0,
+        "society": False,
+        "beside": None,
+        "summaries": (),
+        "lasting_of": 5,
+        "proved_of": 5,
+    }
+    plain = audit(problem, x, [groups], most=12, **small)
+    got = wf.recommend(problem, x[:4], k=2)
+    ledger = Ledger(folder / "ledger.db", per_client=10**6)
+    made = [
+        with_junk(
+            "audit",
+            audit,
+            {
+                "problem": problem, "x": x, "groups": [groups], "method": "local-search", "preferences": None,
+                "most": 12, "smallest": 10, "fewest": 3, "intersections": True, "twins_of": 0, "others": (),
+                "correction": "holm", "seed": 0, "budget": 50, "say": None, "see": None, **small,
+            },
+            most=12,
+        ),
+        with_junk("audit page", audit_page, {"audit": plain, "path": folder / "a.html", "language": "de"}, most=6),
+        with_junk("Groups.of", Groups.of, {"name": "region", "labels": table, "schema": schema, "cut": None}),
+        with_junk("regions", got.regions, {"sample": True, "leeway": 0.0}),
+        with_junk(
+            "Disclosure",
+            lambda **given: problem.with_(disclosure=wf.problem.Disclosure(**given)),
+            {
+                "crowd": 2, "together": False, "grid": None, "beyond": 0.0, "epsilon": 0.0, "delta": 1e-6,
+                "bounds": None, "noise_seed": 1,
+            },
+        ),
+        with_junk(
+            "private_people",
+            private_people,
+            {
+                "schema": schema, "rows": x, "epsilon": 1.0, "delta": 1e-6, "n": 20, "clusters": 4, "rounds": 2,
+                "width": 0.1, "bounds": None, "seed": 0,
+            },
+            most=20,
+        ),
+        with_junk("Ledger", Ledger, {"path": folder / "l.db", "per_client": 5, "per_day": None}, most=20),
+        with_junk("Ledger.spend", ledger.spend, {"client": "a", "answers": 1, "day": None}, most=20),
+        with_junk(
+            "attack",
+            wf.attack,
+            {
+                "problem": problem, "method": "local-search", "people": x, "members": None, "k": 1, "queries": (5,),
+                "seeds": 1, "most": 20, "attributes": [], "defences": {}, "shadows": None, "seed": 0,
+            },
+            most=5,
+        ),
+        with_junk(
+            "TABLE",
+            wf.recommend_table,
+            {"problem": problem, "people": x[:2], "out": folder / "answers", "k": 1, "fresh": True, "form": "long"},
+            most=10,
+        ),
+    ]  # fmt: skip
+    return [*made, *commands(folder, table, problem.reached(x)[0], schema)]
+
+
+def commands(folder: Path, table: dict[str, list[Any]], yes: np.ndarray, schema: Schema) -> list[Target]:
+    """Commands of which one word is replaced, left out or doubled."""
+    rows = [",".join([*table, "y"])]
+    rows += [
+        ",".join(map(str, (*row, int(y))))
+        for row, y in zip(zip(*table.values(), strict=True), yes, strict=True)
+    ]
+    (folder / "p.csv").write_text("\n".join(rows) + "\n")
+    schema.to_yaml(folder / "s.yaml")
+    kept = {name: (folder / name).read_bytes() for name in ("p.csv", "s.yaml", "a.json")}
+    base = ["--train", "p.csv", "--label", "y", "--favourable", "1", "--schema", "s.yaml", "--model", "lr"]
+    lines = [
+        ["methods", "--table", "--json", "m.json"], ["datasets"], ["schema", "check", "s.yaml"],
+        ["schema", "infer", "p.csv", "--label", "y", "--out", "t.yaml"],
+        ["recommend", *base, "--n", "2", "--k", "2", "--csv", "o.csv", "--language", "de", "--certify"],
+        ["recommend", *base, "--people", "p.csv", "--n", "2", "--out", "o.json", "--crowd", "3", "--grid", "0.1"],
+        ["explain", "a.json", "--person", "0"], ["recheck", "a.json", *base],
+        ["audit", *base, "--group", "region", "--language", "de", "--n", "12", "--json", "au.json"],
+        ["reach", *base, "--n", "2"],
+    ]  # fmt: skip
+    junk = st.one_of(
+        TEXT, st.sampled_from(["--nothing", "-1", "0", "nan", "p.csv", "a.json", ".", "/dev/null", "de"])
+    )
+
+    def call(drawn: tuple[list[str], int, str, str]) -> None:
+        words, at, how, value = drawn
+        made = list(words)
+        place = 1 + at % (len(made) - 1) if len(made) > 1 else 0
+        if how == "replace":
+            made[place] = value
+        elif how == "leave out":
+            del made[place]
+        else:
+            made[place:place] = [value]
+        for name, content in kept.items():  # a command may write where it is told to
+            (folder / name).write_bytes(content)
+        got = CliRunner().invoke(cli_app, made)
+        error = got.exception
+        if error is not None and not isinstance(error, SystemExit):
+            raise error
+
+    how = st.sampled_from(["replace", "replace", "leave out", "put in"])
+    drawn = st.tuples(st.sampled_from(lines), st.integers(1, 40), how, junk)
+    return [Target("command", drawn, call, most=25)]
 
 
 def tries(target: Target, number: int) -> Callable[[], None]:
@@ -407,7 +615,7 @@ def tries(target: Target, number: int) -> Callable[[], None]:
         target(drawn)
 
     how = settings(
-        max_examples=15 if target.apart else 60, deadline=None, database=None, suppress_health_check=list(HealthCheck),
+        max_examples=target.most, deadline=None, database=None, suppress_health_check=list(HealthCheck),
         phases=(Phase.generate, Phase.shrink), print_blob=False, report_multiple_bugs=False,
     )  # fmt: skip
     found: Callable[[], None] = seeded(number)(how(given(target.draw)(one)))
@@ -432,12 +640,17 @@ def kind_of(name: str) -> str:
     return name.split()[0]
 
 
+def targets(folder: Path) -> tuple[Target, ...]:
+    """All that is tried."""
+    return (*files(folder), *calls(folder), *texts(), *methods(), *audits(folder), *models(folder))
+
+
 def run(seconds: float, only: str, seed: int, keep: Path | None) -> int:
     """Try all targets in turn until the time is over; print what failed and what was tried."""
     keep = None if keep is None else keep.absolute()
     with tempfile.TemporaryDirectory() as place, chdir(place):  # junk is a name of a file, too
         folder = Path(place)
-        everything = [t for t in (*files(folder), *calls(folder), *models(folder)) if only in t.name]
+        everything = [t for t in targets(folder) if only in t.name]
         until, turn, failed = spent() + seconds, 0, {}
         while spent() < until:
             turn += 1

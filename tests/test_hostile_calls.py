@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
+import tempfile
 import warnings
 from collections import Counter
 from dataclasses import fields
@@ -14,6 +15,7 @@ import pytest
 
 import wayforward as wf
 from wayforward.answers.tables import options_table
+from wayforward.density.private import private_people
 from wayforward.errors import (
     DataError,
     MethodError,
@@ -25,6 +27,10 @@ from wayforward.errors import (
     WorkerError,
     shown,
 )
+from wayforward.groups import Groups
+from wayforward.impact.audit import audit
+from wayforward.impact.audit import report as audit_page
+from wayforward.impact.disclosure import Ledger
 from wayforward.methods import method, names
 from wayforward.problem import Disclosure
 from wayforward.recourse import Outcome
@@ -60,6 +66,7 @@ class Case:
         self.problem = wf.Problem(self.schema, self.model, wf.Target(favourable=1), data=self.table)
         self.people = self.table[self.estimator.predict(self.table) == 0].iloc[:4].reset_index(drop=True)
         self.x = self.schema.encode(self.people)
+        self.ledger = Ledger(tempfile.mkdtemp() + "/ledger.db", per_client=5)
         self.columns = self.people.to_dict("list")
 
     def ask(self, people, **options):
@@ -219,7 +226,58 @@ SWITCHES = {
     "fast": lambda c, v: wf.wrap(c.estimator, c.schema, fast=v),
     "random": lambda c, v: c.wrap(random=v),
 }
+ODD = (
+    None,
+    True,
+    "x",
+    -1,
+    1.5,
+    math.nan,
+    10**400,
+    b"x",
+    {},
+    (1, 2),
+    object(),
+    len,
+    np.array([]),
+    np.zeros((2, 2)),
+)
+NOT_TEXT = tuple(v for v in ODD if not isinstance(v, str))
+NOT_FLOAT = tuple(v for v in ODD if not isinstance(v, float))
+AUDITED = {
+    **dict.fromkeys(("smallest", "fewest", "twins_of", "lasting_of", "proved_of", "summaries_of", "seed"), ODD),
+    "most": ODD[1:], "workers": tuple(v for v in ODD if v is not True), "method": NOT_TEXT, "correction": ODD,
+    "intersections": tuple(v for v in ODD if v is not True), "society": tuple(v for v in ODD if v is not True),
+    "groups": ODD, "others": (None, True, "x", 5, b"x", object(), len), "problem": ODD,
+    "summaries": (None, True, -1, 1.5, object(), len), "say": (True, "x", 5), "see": (True, "x", 5),
+}  # fmt: skip
+ATTACKED = {
+    "seeds": ODD, "most": ODD, "seed": ODD, "queries": (None, True, "x", 5, {}, (1,), ("a",), object()),
+    "attributes": (True, "x", -1, {}, object()), "defences": (True, "x", -1, {"a": 1}, {1: Disclosure()}, [1]),
+    "shadows": (True, "x", 5), "say": (True, "x", 5), "problem": ODD, "method": NOT_TEXT,
+}  # fmt: skip
+PRIVATE = {
+    "epsilon": NOT_FLOAT, "delta": ODD, "n": ODD, "clusters": ODD, "rounds": ODD,
+    "width": (None, True, "x", -1, 1.5, math.nan), "bounds": ("x", 5, [1], {"a": 1}, {"a": (1,)}, {1: (0, 1)}),
+    "seed": ("x", -1, 1.5, True), "schema": ODD,
+}  # fmt: skip
+HELD_BACK = {
+    "crowd": ODD, "together": tuple(v for v in ODD if v is not True), "beyond": NOT_FLOAT,
+    "epsilon": NOT_FLOAT, "delta": ODD, "grid": (True, "x", -1, math.nan), "bounds": PRIVATE["bounds"],
+    "noise_seed": ("x", -1, 1.5, True),
+}  # fmt: skip
 UNDECIDED = {"an empty array": np.array([]), "two numbers": np.array([1.0, 2.0]), "a text": "x"}
+
+
+def of_each(odd, call):
+    """A row for each value of each argument; the error names the argument, or what it is."""
+    return {
+        f"{name} {i} of {len(odd)}": (lambda c, n=name, v=v: call(c, n, v), WayforwardError, WORDS.get(name, name))
+        for name, values in odd.items() for i, v in enumerate(values)
+    }  # fmt: skip
+
+
+WORDS = {"seed": "seed", "noise_seed": "seed of the noise"}
 LEVEL_LISTS = (
     "abc",
     b"ab",
@@ -254,6 +312,22 @@ ARGUMENTS = {
         )
         for name, call in SWITCHES.items() for value, v in UNDECIDED.items()
     },
+    **of_each(
+        AUDITED, lambda c, n, v: audit(**{"problem": c.problem, "x": c.people, "groups": [], "twins_of": 0} | {n: v})
+    ),
+    **of_each(ATTACKED, lambda c, n, v: wf.attack(**{"problem": c.problem, "people": c.people} | {n: v})),
+    **of_each(
+        PRIVATE,
+        lambda c, n, v: private_people(**{"schema": c.schema, "rows": c.x, "epsilon": 1.0, "n": 5} | {n: v}),
+    ),
+    **of_each(HELD_BACK, lambda c, n, v: Disclosure(**{n: v})),
+    **of_each(
+        {"client": (None, 5, b"a"), "answers": ODD, "day": ("x", 5)},
+        lambda c, n, v: c.ledger.spend(**{"client": "a", "answers": 1} | {n: v}),
+    ),
+    **of_each({"cut": (True, "x", 5, [[1]], ["a"], {})}, lambda c, n, v: Groups.of("a", [1, 2], **{n: v})),
+    **of_each({"labels": (None, 5, "x", len)}, lambda c, n, v: Groups.of("a", v)),
+    "no audit": (lambda c: audit_page(c.people, "a.html"), DataError, "audit is a DataFrame. Give a Audit"),
     "workers on an array": (lambda c: c.ask(c.people, on=np.array([])), WorkerError, "on=.* is not known"),
     "leeway": (lambda c: c.ask(c.people).regions(leeway=np.array([])), DataError, "leeway=.* is no share"),
     "wishes as a number": (lambda c: wf.Preferences.from_table(c.schema, 5), PreferencesError, "5 is no table"),
@@ -349,6 +423,22 @@ def test_no_setting_takes_what_it_cannot_be(name):
         if "seed" in setting:
             wrong = tuple(value for value in wrong if value not in (-1, 10**30))
         for value in (*wrong, *((None,) if kind in WRONG and kind == declared else ())):
+            with pytest.raises(MethodError, match=rf"'{name}' has {setting}="):
+                method(name, **{setting: value})
+
+
+OBJECTS = {
+    "generator": ("revise", "cruds", "clue", "c-chvae", "ibr"), "others": ("c-chvae", "ibr"), "groups": ("ebr", "ibr"),
+    "effects": ("ordce",), "importance": ("lowprofool",), "law": ("icarma",), "profile": ("icarma",),
+    "otherwise": ("roar", "probe", "trex"), "density": ("icarma-polished",), "icarma": ("icarma-polished",),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("setting", OBJECTS)
+def test_no_setting_takes_another_kind_of_object(setting):
+    """What no method can use is told when the method is made, not by a traceback when it is fitted."""
+    for name in OBJECTS[setting]:
+        for value in (3, True, object(), np.array([]), np.zeros((2, 2))):
             with pytest.raises(MethodError, match=rf"'{name}' has {setting}="):
                 method(name, **{setting: value})
 

@@ -135,6 +135,33 @@ def require_switch(value: object, name: str, error: type[WayforwardError] = Data
         raise error(f"{name}={shown(value)} is neither True nor False. Use one of them.")
 
 
+def is_number(value: object) -> bool:
+    """Whether a value is a finite number; True and False are none."""
+    number = isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)
+    return number and bool(-1e300 < value < 1e300)  # type: ignore[operator]
+
+
+def is_whole(value: object, least: int = 0, most: int = 1_000_000_000) -> bool:
+    """Whether a value is a whole number from `least` to `most`; True and False are none."""
+    number = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return number and least <= int(value) <= most  # type: ignore[call-overload]
+
+
+def require_whole(error: type[WayforwardError] = DataError, least: int = 0, **given: object) -> None:
+    """Raise an error that names the first argument which is no whole number of `least` or more."""
+    for name, value in given.items():
+        if not is_whole(value, least):
+            raise error(
+                f"{name}={shown(value)} is no whole number that can be used here. Use {least} or more."
+            )
+
+
+def require_function(value: object, name: str, error: type[WayforwardError] = DataError) -> None:
+    """Raise an error that names an argument which cannot be called; None is left out."""
+    if value is not None and not callable(value):
+        raise error(f"{name}={shown(value)} cannot be called. Give a function, or leave it out.")
+
+
 def is_one_of(value: object, known: Collection[str]) -> bool:
     """Whether a value is one of the words that are known. An array, whose cells ``in`` would compare, is none."""
     return isinstance(value, str) and value in known

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError
+from wayforward.errors import DataError, is_number, shown
 from wayforward.language import Translatable, gettext, marks, pgettext, translated
 from wayforward.schema import Schema, SchemaWarning
 
@@ -90,10 +90,15 @@ class Groups:
                 member = np.where(np.isnan(column), -1, np.nan_to_num(column)).astype(np.int64)
                 return cls(name, tuple(str(level) for level in one.levels), member, feature)._warned()
             labels = column
-        values = np.asarray(labels, dtype=object).reshape(-1)
+        values = np.asarray(labels, dtype=object)
+        if values.ndim == 0:
+            raise DataError(
+                f"The labels of '{name}' are {shown(labels)}. Give one for each person, in a list."
+            )
+        values = values.reshape(-1)
         gone = np.array([v is None or v != v or v == "" for v in values], dtype=bool)
         if cut is not None:
-            return cls._cut(name, values, gone, np.asarray(cut, dtype=np.float64), feature)._warned()
+            return cls._cut(name, values, gone, _edges(cut), feature)._warned()
         known = sorted({str(v) for v in values[~gone]}, key=_natural)
         if len(known) > _MOST:
             raise DataError(
@@ -189,6 +194,14 @@ class Groups:
         """The smallest group that has anybody."""
         sizes = self.sizes
         return int(np.where(sizes > 0, sizes, sizes.max() + 1).argmin())
+
+
+def _edges(cut: Any) -> np.ndarray:
+    """Return edges (m,) as numbers. Raises: DataError."""
+    numbers = isinstance(cut, (Sequence, np.ndarray)) and len(np.shape(cut)) == 1 and all(map(is_number, cut))
+    if not numbers:
+        raise DataError(f"cut={shown(cut)} is no list of numbers. Give edges in order, such as [30, 60].")
+    return np.asarray(cut, dtype=np.float64)
 
 
 def _edge(value: float) -> str:

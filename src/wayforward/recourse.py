@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -615,8 +616,8 @@ class Recourse:
                 raise ValueError("k")
         except DataError as error:
             raise FileFormatError(f"'{path.name}' does not hold a recourse: {error}") from None
-        except (  # pyarrow's word for what it does not read is NotImplementedError
-            ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError, OSError, NotImplementedError
+        except (
+            ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError, OSError, _arrow_error()
         ) as error:  # fmt: skip
             raise FileFormatError(
                 f"'{path.name}' does not hold a recourse ({type(error).__name__}). Save it again."
@@ -962,6 +963,12 @@ def _longer(path: np.ndarray, longest: int) -> np.ndarray:
     """(n, k, s, d) -> (n, k, longest, d), filled up with NaN."""
     more = longest - path.shape[2]
     return np.pad(path, ((0, 0), (0, 0), (0, more), (0, 0)), constant_values=np.nan)
+
+
+def _arrow_error() -> type[Exception]:
+    """What pyarrow raises about a file, where it was needed at all."""
+    found: type[Exception] = getattr(sys.modules.get("pyarrow"), "ArrowException", ValueError)
+    return found
 
 
 def _outcomes(names: Any) -> np.ndarray:

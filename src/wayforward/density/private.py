@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from wayforward.errors import ProblemError, shown
+from wayforward.errors import ProblemError, is_number, is_whole, require_kind, require_whole, shown
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, People, Rows
 
@@ -53,8 +53,7 @@ class Accountant:
 
     def __post_init__(self) -> None:
         for name, value, least, most in (("epsilon", self.epsilon, 0, 50), ("delta", self.delta, 0, 0.5)):
-            number = isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)
-            if not number or not least < value <= most:
+            if not is_number(value) or not least < value <= most:
                 raise ProblemError(
                     f"{name}={shown(value)} is no budget of privacy. Use above {least}, up to {most}."
                 )
@@ -82,8 +81,16 @@ def private_people(
     it can take the noise away, so leave it out but in tests. Each call spends the budget again: call it once.
     Raises: ProblemError for bounds that are not public.
     """
-    low, high = _public(schema, bounds or {})
+    check_bounds(bounds)
+    check_noise_seed(seed)
+    require_whole(ProblemError, 1, n=n, clusters=clusters, rounds=rounds)
+    require_kind(schema, Schema, "schema", ProblemError)
+    if not is_number(width) or not 0 <= width <= 1:
+        raise ProblemError(f"width={shown(width)} is no distance in ranks. Use 0 to 1, such as 0.1.")
+    if not isinstance(rows, np.ndarray) or rows.shape != (len(rows), schema.d) or rows.dtype != np.float64:
+        rows = schema.read(rows)[0]
     budget, rng = Accountant(epsilon, delta), np.random.default_rng(seed)
+    low, high = _public(schema, bounds or {})
     number, d = ~schema.has_levels, schema.d
     edges = [
         _edges(low[j], high[j]) if number[j] else np.arange(schema.n_levels[j] + 1) - 0.5 for j in range(d)
@@ -101,6 +108,28 @@ def private_people(
     points, own = _ranked(x, edges, ranks, number)
     centre, size = _clusters(points, own, number, clusters, rounds, budget, rng, counts)
     return _drawn(schema, centre, size, own, number, edges, ranks, low, high, n, width, rng)
+
+
+def check_bounds(bounds: object) -> None:
+    """Raise ProblemError for what is no {name: (low, high)}; None is left out."""
+    if bounds is None:
+        return
+    if not isinstance(bounds, Mapping):
+        raise ProblemError(f"bounds={shown(bounds)} are none. Give {{name: (low, high)}}.")
+    for name, ends in bounds.items():
+        pair = isinstance(ends, (tuple, list)) and len(ends) == 2 and all(is_number(end) for end in ends)
+        if not isinstance(name, str) or not pair:
+            raise ProblemError(
+                f"bounds holds {shown(name)}: {shown(ends)}, no numbers (low, high) of a feature."
+            )
+
+
+def check_noise_seed(seed: object) -> None:
+    """Raise ProblemError for what is no seed of the noise; None: new noise each time."""
+    if seed is not None and not is_whole(seed, most=2**128):
+        raise ProblemError(
+            f"The seed of the noise, {shown(seed)}, is no whole number of 0 or more. Leave it out for new noise."
+        )
 
 
 def _public(schema: Schema, bounds: Mapping[str, tuple[float, float]]) -> tuple[Floats, Floats]:

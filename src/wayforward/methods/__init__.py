@@ -32,6 +32,17 @@ def method(name: str, **parameters: Any) -> Method:
     return made
 
 
+def chosen_method(method: str | Method, **parameters: Any) -> Method:
+    """Return the method of that name, or the method itself. Raises: MethodError for what is neither."""
+    chosen = globals()["method"](method, **parameters) if isinstance(method, str) else method
+    if not isinstance(chosen, Method):
+        raise MethodError(
+            f"method={shown(method)} is neither a name nor a Method. Use a name such as 'local-search', or "
+            "a method that wf.method made; wf.methods_table() lists the names."
+        )
+    return chosen
+
+
 def recommend(
     problem: Problem,
     people: Any,
@@ -69,12 +80,7 @@ def recommend(
     Example: ``wf.recommend(problem, refused, method="local-search", k=3, seed=0)``.
     Raises: MethodError, UnsupportedModel, DataError, PreferencesError, each with the next step.
     """
-    chosen = globals()["method"](method, **parameters) if isinstance(method, str) else method
-    if not isinstance(chosen, Method):
-        raise MethodError(
-            f"method={shown(method)} is neither a name nor a Method. Use a name such as 'local-search', or "
-            "a method that wf.method made; wf.methods_table() lists the names."
-        )
+    chosen = chosen_method(method, **parameters)
     from wayforward.problem import Problem
 
     if isinstance(people, Problem) and not isinstance(problem, Problem):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from wayforward.errors import MethodError, PreferencesError
+from wayforward.errors import MethodError, PreferencesError, is_one_of, shown
 from wayforward.methods.carma import Carma
 from wayforward.methods.engines.amortised.engine import Law
 from wayforward.preferences import GAMMAS, score_weights
@@ -113,9 +113,9 @@ class ICarma(Carma):
                 if getattr(self, name) == type(self).__dataclass_fields__[name].default:
                     setattr(self, name, value)
         super().__post_init__()
-        if not (self.profile is None or self.profile == "mixed" or self.profile in GAMMAS):
+        if not (self.profile is None or is_one_of(self.profile, ("mixed", *GAMMAS))):
             raise MethodError(
-                f"'{self.name}' has profile={self.profile!r}. Choose 'mixed' or one of {', '.join(GAMMAS)}."
+                f"'{self.name}' has profile={shown(self.profile)}. Choose 'mixed' or one of {', '.join(GAMMAS)}."
             )
         score_weights(1.0, 1, w_min=self.w_min, w_max=self.w_max)  # says what is wrong with the range
         if not 0 < self.prior_min <= self.prior_max < 1:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
+from wayforward.errors import is_one_of
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.gradient.relaxed_state import range_widths
 from wayforward.methods.engines.robust_search import Otherwise, robust_options
@@ -176,5 +177,5 @@ class Shifted(Robust):
 
 def check_otherwise(method: Any) -> None:
     """Check the setting `otherwise` of a method. Raises: MethodError."""
-    known = method.otherwise in get_args(Otherwise)
+    known = is_one_of(method.otherwise, get_args(Otherwise))
     require_setting(method, "otherwise", known, "Choose 'plain' (for today's model) or 'none'.")

@@ -82,6 +82,11 @@ def _are_amounts(value: Any) -> bool:
     return isinstance(value, Mapping) and all(isinstance(k, str) and _is_amount(v) for k, v in value.items())
 
 
+def _has(*names: str) -> Callable[[Any], bool]:
+    """Whether an object has these attributes; a class has them for nobody."""
+    return lambda value: not isinstance(value, type) and all(hasattr(value, name) for name in names)
+
+
 # how a field is declared -> what it may be, and what to use
 _DECLARED: dict[str, tuple[Callable[[Any], bool], str]] = {
     "int": (_is_count, f"Use a whole number of 0 or more, at most {MOST:,}."),
@@ -93,6 +98,28 @@ _DECLARED: dict[str, tuple[Callable[[Any], bool], str]] = {
     "Sequence[int]": (_are_whole, "Use a list of whole numbers."),
     "tuple[int, ...]": (_are_whole, "Use a tuple of whole numbers."),
     "Mapping[str, float]": (_are_amounts, "Use names with a number of 0 or more each."),
+    "str | Mapping[str, float]": (
+        lambda value: isinstance(value, str) or _are_amounts(value),
+        "Use a word, or names with a number of 0 or more each.",
+    ),
+    "Mapping[str, Mapping[str, float]]": (
+        lambda value: (
+            isinstance(value, Mapping) and all(isinstance(part, Mapping) for part in value.values())
+        ),
+        "Use {name: {name: number}}.",
+    ),
+    "Sequence[Any]": (lambda value: isinstance(value, (list, tuple)), "Use a list."),
+    "Generator": (_has("coding", "encode"), "Use a generator that was trained on the same schema."),
+    "Groups | str": (
+        lambda value: isinstance(value, str) or _has("member", "names")(value),
+        "Use the name of a feature, or wayforward.groups.Groups.",
+    ),
+    "World": (_has("log_density"), "Use a world, such as wayforward.SCM."),
+    "ICarma": (_has("recommend"), "Use a fitted method of the name icarma."),
+    "PreferenceLaw | Draw": (
+        lambda value: callable(value) or _has("profile", "w_min")(value),
+        "Use a law of preferences, or a function that draws them.",
+    ),
 }
 
 

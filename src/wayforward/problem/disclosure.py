@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from wayforward.density.private import Accountant, private_people
-from wayforward.errors import ProblemError, require_switch, shown
+from wayforward.density.private import Accountant, check_bounds, check_noise_seed, private_people
+from wayforward.errors import ProblemError, is_number, is_whole, require_switch, shown
 from wayforward.language import gettext
 from wayforward.problem.crowd import Crowd
-from wayforward.problem.robust.base import Robust, is_number
+from wayforward.problem.robust.base import Robust
 from wayforward.ranks import rank_in_run
 from wayforward.schema import SchemaWarning
 from wayforward.shapes import Actions, Mask, PerRow, Rows, Who
@@ -64,24 +64,27 @@ class Disclosure:
     _crowd: Crowd | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.crowd, bool) or not isinstance(self.crowd, (int, np.integer)) or self.crowd < 0:
-            raise ProblemError(f"crowd={self.crowd!r} is no number of people. Use a whole number, such as 5.")
+        if not is_whole(self.crowd):
+            raise ProblemError(
+                f"crowd={shown(self.crowd)} is no number of people. Use a whole number, such as 5."
+            )
         require_switch(self.together, "together", ProblemError)
         if not is_number(self.beyond) or self.beyond < 0:
             raise ProblemError(
-                f"beyond={self.beyond!r} is no distance. Use 0 or more, such as 0.2 in log-odds."
+                f"beyond={shown(self.beyond)} is no distance. Use 0 or more, such as 0.2 in log-odds."
             )
-        if self.epsilon:
-            Accountant(self.epsilon, self.delta)
-        elif isinstance(self.epsilon, bool) or self.epsilon != 0:
+        if not is_number(self.epsilon):
             raise ProblemError(
                 f"epsilon={shown(self.epsilon)} is no budget of privacy. Use a number such as 1."
             )
+        Accountant(self.epsilon or 1.0, self.delta)
+        check_bounds(self.bounds)
+        check_noise_seed(self.noise_seed)
         steps = list(self.grid.values()) if isinstance(self.grid, Mapping) else [self.grid]
         for step in steps:
             if step is not None and not (is_number(step) and step > 0):
                 raise ProblemError(
-                    f"grid={self.grid!r} holds no step above zero. Use a share such as 0.05, or {{name: step}}."
+                    f"grid={shown(self.grid)} holds no step above zero. Use a share such as 0.05, or {{name: step}}."
                 )
 
     def on_grid(self, schema: Schema, reference: np.ndarray | None) -> Schema:

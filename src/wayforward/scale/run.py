@@ -21,8 +21,7 @@ from wayforward.errors import (
     require,
     require_switch,
 )
-from wayforward.methods import Method
-from wayforward.methods import method as method_of
+from wayforward.methods import Method, chosen_method
 from wayforward.methods.base import versions
 from wayforward.plain_files import as_path, make_folder, write_text, written
 from wayforward.scale.answers import MANIFEST, Answers
@@ -197,8 +196,7 @@ def _fitted(problem: Any, method: str | Method, parameters: dict[str, Any]) -> M
                 f"'{problem.name}' is not fitted. Call fit with the problem first, or give the problem."
             )
         return problem
-    chosen = method_of(method, **parameters) if isinstance(method, str) else method
-    return chosen.fit(problem)
+    return chosen_method(method, **parameters).fit(problem)
 
 
 def _begin(

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wayforward.errors import DataError
+from wayforward.errors import DataError, is_one_of, shown
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import Estimate
 from wayforward.lazy import Renamed
@@ -107,8 +107,8 @@ def corrected(p: Floats, how: Correction = "holm") -> Floats:
     holm: the chance of even one false alarm stays below the level. benjamini-hochberg: the share of false alarms
     among those raised does. Raises: DataError for an unknown correction.
     """
-    if how not in ("holm", "benjamini-hochberg"):
-        raise DataError(f"correction={how!r}; it must be 'holm' or 'benjamini-hochberg'.")
+    if not is_one_of(how, ("holm", "benjamini-hochberg")):
+        raise DataError(f"correction={shown(how)}; it must be 'holm' or 'benjamini-hochberg'.")
     p = np.asarray(p, dtype=np.float64)
     m = len(p)
     order = np.argsort(p, kind="stable")

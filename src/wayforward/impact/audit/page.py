@@ -14,9 +14,11 @@ import numpy as np
 from wayforward.answers import figures, words
 from wayforward.answers.page import template_engine
 from wayforward.answers.words import in_quotes
+from wayforward.errors import require_kind
 from wayforward.impact.audit import charts, honesty_tables, proved, tables
 from wayforward.impact.audit.figures import RATES
 from wayforward.impact.audit.findings import dimension, lead, ranked
+from wayforward.impact.audit.result import Audit
 from wayforward.impact.audit.twins import SAME
 from wayforward.impact.audit.wording import (
     DIMENSIONS,
@@ -35,7 +37,7 @@ from wayforward.language import N_, gettext, ngettext, translated, use_language
 from wayforward.plain_files import as_path, write_text
 
 if TYPE_CHECKING:
-    from wayforward.impact.audit.result import AttributeAudit, Audit
+    from wayforward.impact.audit.result import AttributeAudit
     from wayforward.impact.summaries import Summary
 
 _FIRST = 8  # findings on the first page; the others stand behind them
@@ -62,6 +64,8 @@ def report(audit: Audit, path: str | Path, title: str = _TITLE, language: str | 
 
     Raises: MissingExtra without matplotlib or Jinja2.
     """
+    require_kind(audit, Audit, "audit")
+    require_kind(title, str, "title")
     path = as_path(path)
     write_text(path, render(audit, title, language))
     return path

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError, WayforwardError
+from wayforward.errors import (
+    DataError,
+    WayforwardError,
+    require_function,
+    require_kind,
+    require_switch,
+    require_whole,
+    shown,
+)
 from wayforward.evaluate import evaluate
 from wayforward.groups import Groups
 from wayforward.impact.audit.comparison import compare
@@ -26,7 +34,7 @@ from wayforward.impact.audit.figures import (
     measures_of,
 )
 from wayforward.impact.audit.fixed import fixed_by_group, verdicts_of
-from wayforward.impact.audit.gaps import Correction
+from wayforward.impact.audit.gaps import Correction, corrected
 from wayforward.impact.audit.proved import proved_by_group
 from wayforward.impact.audit.result import AttributeAudit, Audit, with_corrections
 from wayforward.impact.audit.robustness import robustness_by_group
@@ -44,14 +52,14 @@ from wayforward.impact.audit.unread import Unread
 from wayforward.impact.audit.worst_off import worst_off_of
 from wayforward.impact.privacy import FEWEST
 from wayforward.language import Translatable, gettext, use_language
-from wayforward.methods import method as method_named
+from wayforward.methods import chosen_method
+from wayforward.problem import Problem
 from wayforward.shapes import Floats, Ints, People, PersonMask
 
 if TYPE_CHECKING:
     from wayforward.impact.summaries import Summariser
     from wayforward.methods import Method
     from wayforward.preferences import Preferences
-    from wayforward.problem import Problem
     from wayforward.schema import Schema
     from wayforward.workers import Kind
 
@@ -116,6 +124,18 @@ def audit(
 
     Example: ``report(audit(problem, people, [Groups.of("sex", people, schema)]), "audit.html")``.
     """
+    require_kind(problem, Problem, "problem")
+    require_whole(
+        smallest=smallest, fewest=fewest, twins_of=twins_of, lasting_of=lasting_of, proved_of=proved_of,
+        summaries_of=summaries_of, seed=seed,
+    )  # fmt: skip
+    require_whole(least=1, workers=workers, **({} if most is None else {"most": most}))
+    require_switch(intersections, "intersections")
+    require_switch(society, "society")
+    require_function(say, "say")
+    require_function(see, "see")
+    corrected(np.empty(0), correction)  # is there such a correction?
+    others, method, summarisers = _models(others), chosen_method(method), summarisers_of(summaries)
     x, reasons = problem.schema.read(x)
     read = np.setdiff1d(np.arange(len(x)), list(reasons))
     fewest = max(fewest, FEWEST)
@@ -133,13 +153,11 @@ def audit(
         if fewest > FEWEST:  # of those who could be read there may be fewer
             attributes = _large_enough(attributes, fewest, left_out)
         preferences = None if preferences is None else preferences.take(read)
-    summarisers = summarisers_of(summaries)
     refused, who = _refused(problem, x, most, seed)
     if fewest > FEWEST and len(who) < fewest:
         raise DataError(
             f"Only {len(who)} of those refused would be answered: an audit would tell of each. Give {fewest} or more."
         )
-    method = _method(method)
     if workers != 1:
         method = method.with_workers(workers, on)
     measured = _measured(
@@ -194,11 +212,24 @@ def audit(
     )
 
 
+def _models(others: Any) -> list[Any]:
+    """Return models as a list. Raises: DataError for what is none."""
+    if isinstance(others, (str, bytes)) or not isinstance(others, Sequence):
+        raise DataError(
+            f"others={shown(others)} is no list of models. Give those that were trained again, in a list."
+        )
+    return list(others)
+
+
 def _silent(what: str, done: int, total: int) -> None:
     pass
 
 
 def _checked(groups: Sequence[Groups] | Groups, n: int, smallest: int) -> list[Groups]:
+    if not isinstance(groups, (Groups, Sequence)) or isinstance(groups, (str, bytes)):
+        raise DataError(
+            f"groups={shown(groups)} is no list of groups. Make some: Groups.of('sex', people, schema)."
+        )
     found = [groups] if isinstance(groups, Groups) else list(groups)
     if not found:
         raise DataError(
@@ -255,7 +286,7 @@ def _measured(
     budget: int | None, preferences: Preferences | None, progress: Progress, **given: Any,
 ) -> Measured:  # fmt: skip
     """Answer the people at positions who, judge their plans, and choose common budgets from what these cost."""
-    chosen = _method(method).fit(problem)
+    chosen = chosen_method(method).fit(problem)
     progress("looking for plans", 0, len(who))
     recourse = chosen.recommend(
         x[who], 1, preferences=preferences, seed=seed, budget=budget,
@@ -283,10 +314,6 @@ def _measured(
     )  # fmt: skip
 
 
-def _method(method: str | Method) -> Method:
-    return method_named(method) if isinstance(method, str) else method
-
-
 def _budgets(cost: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return costs that a quarter, half, three quarters and all of the plans stay within, and a grid for curves."""
     found = np.sort(cost[np.isfinite(cost)])
@@ -303,9 +330,9 @@ def _with_second_method(measured: Measured, beside: str | Method | None) -> Meas
         return measured
     method = measured.method
     try:
-        second = _method(beside)
+        second = chosen_method(beside)
         if second.name == method.name:
-            second = _method("wachter" if method.name != "wachter" else "local-search")
+            second = chosen_method("wachter" if method.name != "wachter" else "local-search")
         measured.progress(f"a second method: {second.name}", 0, 1)
         recourse = second.fit(measured.problem).recommend(
             measured.answered, 1, preferences=measured.preferences, seed=measured.seed,

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from wayforward.errors import DataError, WayforwardError
+from wayforward.errors import DataError, WayforwardError, shown
 from wayforward.groups import Groups
 from wayforward.impact.audit.comparison import pairs_of, side_name, sides_of
 from wayforward.impact.audit.figures import Measured
@@ -25,6 +25,10 @@ def summarisers_of(summaries: Sequence[str | Summariser]) -> list[Summariser]:
     """Return summarisers by name, before any work. Raises: DataError for an unknown or a repeated one."""
     if isinstance(summaries, str):
         summaries = (summaries,)
+    if not isinstance(summaries, Sequence):
+        raise DataError(
+            f"summaries={shown(summaries)} is no list. Give names, such as ('tree',), or () for none."
+        )
     found = [summariser(one) if isinstance(one, str) else one for one in summaries]
     names = [one.name for one in found]
     twice = sorted({name for name in names if names.count(name) > 1})

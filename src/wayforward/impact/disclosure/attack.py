@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.errors import DataError
+from wayforward.errors import (
+    DataError,
+    is_whole,
+    require_function,
+    require_kind,
+    require_whole,
+    shown,
+)
 from wayforward.evaluate.stats import NOTHING, Estimate, mean, rate
 from wayforward.impact.disclosure.attributes import AttributeInference, candidates, infer
 from wayforward.impact.disclosure.extraction import Balls, Fidelity, extraction
@@ -18,7 +25,7 @@ from wayforward.impact.disclosure.reconstruction import Reconstruction, reconstr
 from wayforward.impact.disclosure.service import Service
 from wayforward.impact.disclosure.shadows import Shadowed, Shadows, shadowed
 from wayforward.language import N_, in_english
-from wayforward.methods import method as method_named
+from wayforward.methods import chosen_method
 from wayforward.methods.base import Method
 from wayforward.problem import Disclosure, Problem
 from wayforward.recourse import Recourse
@@ -121,7 +128,23 @@ def attack(
             "An attack needs people whom the model was not trained on. Give a table of them: attack(problem, method, "
             "people)."
         )
-    chosen = method_named(method) if isinstance(method, str) else method
+    require_kind(problem, Problem, "problem")
+    require_whole(least=1, seeds=seeds, most=most)
+    require_whole(seed=seed)
+    require_function(say, "say")
+    if shadows is not None:
+        require_kind(shadows, Shadows, "shadows")
+    sizes_wanted = isinstance(queries, Sequence) and len(queries) and all(is_whole(m, 2) for m in queries)
+    if not sizes_wanted:
+        raise DataError(f"queries={shown(queries)} are no numbers of answers. Give some, such as (25, 100).")
+    if attributes is not None and (isinstance(attributes, str) or not isinstance(attributes, Sequence)):
+        raise DataError(f"attributes={shown(attributes)} is no list of features. Give names, or [] for none.")
+    named = isinstance(defences, Mapping) and all(
+        isinstance(name, str) and isinstance(one, Disclosure) for name, one in defences.items()
+    )
+    if defences is not None and not named:
+        raise DataError(f"defences={shown(defences)} is no {{name: Disclosure}}. Give {{}} for none.")
+    chosen = chosen_method(method)
     unseen = problem.schema.encode(people)
     known = problem.require_reference() if members is None else problem.schema.encode(members, "members")
     rng = np.random.default_rng([seed, 0xA77])

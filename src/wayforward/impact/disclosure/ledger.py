@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
-from wayforward.errors import DataError, WayforwardError
+from wayforward.errors import DataError, WayforwardError, is_whole, require_kind, shown
 from wayforward.plain_files import as_path, place_of
 
 _TABLES = (
@@ -39,8 +39,10 @@ class Ledger:
 
     def __init__(self, path: str | Path, per_client: int, per_day: int | None = None) -> None:
         for name, limit in (("per_client", per_client), ("per_day", per_day)):
-            if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-                raise DataError(f"{name}={limit!r} is no number of answers. Use a whole number of 1 or more.")
+            if not is_whole(limit, 1) and not (limit is None and name == "per_day"):
+                raise DataError(
+                    f"{name}={shown(limit)} is no number of answers. Use a whole number of 1 or more."
+                )
         self.path, self.per_client, self.per_day = as_path(path), per_client, per_day
         with self._open() as ledger:
             for table in _TABLES:
@@ -52,9 +54,14 @@ class Ledger:
 
         day: today, where it is left out. Raises: BudgetSpent, and nothing is counted.
         """
-        if answers < 0:
-            raise DataError(f"{answers} answers cannot be given back. Count 0 or more.")
+        if not is_whole(answers):
+            raise DataError(
+                f"answers={shown(answers)} cannot be counted, and answers cannot be given back. Count 0 or more."
+            )
+        if day is not None and not isinstance(day, date):
+            raise DataError(f"day={shown(day)} is no day. Give a datetime.date, or leave it out for today.")
         on = (day or date.today()).isoformat()
+        require_kind(client, str, "client")
         with self._open() as ledger:
             who = self._hidden(ledger, client)
             total, today = ledger.execute(
@@ -81,6 +88,7 @@ class Ledger:
 
     def given(self, client: str) -> int:
         """Return how many answers a client was given in all."""
+        require_kind(client, str, "client")
         with self._open() as ledger:
             who = self._hidden(ledger, client)
             found = ledger.execute("SELECT COALESCE(SUM(count), 0) FROM answers WHERE client = ?", (who,))
@@ -109,7 +117,9 @@ class Ledger:
     @staticmethod
     def _hidden(ledger: sqlite3.Connection, client: str) -> str:
         key = ledger.execute("SELECT value FROM setting WHERE name = 'key'").fetchone()[0]
-        return hashlib.blake2b(client.encode(), key=bytes.fromhex(key), digest_size=16).hexdigest()
+        return hashlib.blake2b(
+            client.encode("utf-8", "surrogatepass"), key=bytes.fromhex(key), digest_size=16
+        ).hexdigest()
 
 
 __all__ = ["BudgetSpent", "Ledger"]

@@ -187,12 +187,3 @@ class Together(Robust):
     def fingerprint(self, rows: np.ndarray) -> list[Any]:
         """See `Robust`."""
         return [part.fingerprint(rows) for part in self.parts]
-
-
-def is_number(value: object) -> bool:
-    """A finite number, and no bool?"""
-    return (
-        isinstance(value, (int, float, np.floating, np.integer))
-        and not isinstance(value, bool)
-        and bool(np.isfinite(value))
-    )

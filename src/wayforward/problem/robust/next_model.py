@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from wayforward.errors import ProblemError
+from wayforward.errors import ProblemError, is_number
 from wayforward.language import gettext, in_english, marks
-from wayforward.problem.robust.base import Again, Robust, is_number
+from wayforward.problem.robust.base import Again, Robust
 from wayforward.problem.robust.models import AllModels
 from wayforward.problem.robust.spelling import Spelling, number
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
-from wayforward.errors import ProblemError
+from wayforward.errors import ProblemError, is_number
 from wayforward.language import gettext, in_english, marks
-from wayforward.problem.robust.base import Robust, is_number
+from wayforward.problem.robust.base import Robust
 from wayforward.problem.robust.spelling import Spelling, number, whole
 from wayforward.streams import keys_of
 from wayforward.streams import spread as spread_evenly

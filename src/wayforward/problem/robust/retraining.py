@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from wayforward.errors import DataError, FileFormatError, ModelError, ProblemError
+from wayforward.errors import DataError, FileFormatError, ModelError, ProblemError, is_number
 from wayforward.plain_files import make_folder
-from wayforward.problem.robust.base import is_number
 from wayforward.problem.robust.models import AllModels
 from wayforward.problem.robust.next_model import NextModel
 

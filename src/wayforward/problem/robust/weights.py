@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
-from wayforward.errors import ProblemError
+from wayforward.errors import ProblemError, is_number
 from wayforward.language import gettext, in_english, marks
-from wayforward.problem.robust.base import Robust, is_number
+from wayforward.problem.robust.base import Robust
 from wayforward.problem.robust.networks import boxes, least
 from wayforward.problem.robust.spelling import Spelling, yes
 

@@ -12,6 +12,7 @@ from wayforward.methods.settings import check_choices, check_least, check_positi
 from wayforward.problem.learned import fit_generator
 
 if TYPE_CHECKING:
+    from wayforward.density.generative import Generator
     from wayforward.problem import Problem
 
 
@@ -41,7 +42,7 @@ class LatentSettings(Method):
     latent: int | None = None
     epochs: int | None = None
     device: str | None = None
-    generator: Any = None
+    generator: Generator | None = None
 
     def __post_init__(self) -> None:
         check_least(self, steps=1, rounds=1, latent=1, epochs=1, starts=0)
