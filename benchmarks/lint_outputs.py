@@ -22,6 +22,7 @@ import numpy as np
 
 import wayforward as wf
 from wayforward.answers import letter, options_table, plans_table, report, words
+from wayforward.answers.region_text import regions_told
 from wayforward.answers.tables import csv_text
 from wayforward.evaluate import evaluate
 from wayforward.language import use_language
@@ -41,8 +42,10 @@ def findings(
     """Yield (kind, what) for everything a reader would stop at. letters: how many with reasons, which take a search;
     pages: of how many people a report is read."""
     short = recourse.rounded
+    regions_told(short)  # together: everybody's texts take their own from there
     with tempfile.TemporaryDirectory() as folder:
         again = wf.Recourse.load(recourse.save(Path(folder) / "answers.json"), problem=problem)
+    regions_told(again.rounded)
     if not np.array_equal(again.rounded.action, short.action, equal_nan=True):
         yield "unequal", "the saved file holds other numbers"
     judged = evaluate(recourse, problem) if pages else None

@@ -71,6 +71,19 @@ def test_an_index_is_kept_in_tables_slices_and_files(problem, people, index, nam
     assert after.index.equals(index) and list(after.columns) == list(people.columns)
 
 
+@pytest.mark.filterwarnings("ignore:The schema does not know")
+@pytest.mark.parametrize("key", ["2024-01-03", "2024-01-03 00:00:00", np.datetime64("2024-01-03"), "day"])
+def test_people_named_by_days_are_found_by_the_day(problem, people, key, tmp_path):
+    days = pd.date_range("2024-01-01", periods=4, name="came")
+    got = wf.recommend(problem, people.set_index(days), k=1)
+    key = days[2] if key == "day" else key
+    assert got.find(key).tolist() == [2] and got.explain(id=key) == got.explain(2)
+    for ending in ("json", "parquet"):
+        assert wf.Recourse.load(got.save(tmp_path / f"got.{ending}")).find("2024-01-03").tolist() == [2]
+    with pytest.raises(DataError, match="Nobody is called"):
+        got.find("2024-01-09")
+
+
 def test_a_table_with_columns_of_two_levels_says_how_to_name_them(problem, people):
     plain, table = people.copy(), people.copy()
     table.columns = pd.MultiIndex.from_product([list(people.columns), ["now"]])

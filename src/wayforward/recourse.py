@@ -322,6 +322,8 @@ class Recourse:
         some = replace(self, **parts, score_before=before, preferences=wishes, origin=origin)
         if "_regions" in vars(self):
             vars(some)["_regions"] = {key: found.take(who) for key, found in vars(self)["_regions"].items()}
+        if "rounded" in vars(self):  # worked out for everybody at once: nobody is rounded again alone
+            vars(some)["rounded"] = some if self.rounded is self else self.rounded[who]
         return some
 
     def among(self, x: People, reasons: dict[int, str], preferences: Preferences | None = None) -> Recourse:

@@ -7,12 +7,25 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from wayforward import palette
-from wayforward.answers import figure_coverage, figure_options, figure_population, figures, letter, report
+from wayforward.answers import (
+    figure_coverage,
+    figure_options,
+    figure_population,
+    figures,
+    letter,
+    page_tables,
+    report,
+)
 from wayforward.answers.text import why_text
 from wayforward.errors import DataError
 from wayforward.evaluate import evaluate
+from wayforward.model import wrap
+from wayforward.problem import Problem, Target
 from wayforward.recourse import Outcome
 
 HOSTILE = "<script>alert(1)</script> & \"quotes\" 'x' {{ 7 * 7 }} $\\frac{1}{2$ </style>"
@@ -68,6 +81,19 @@ def test_the_page_is_whole_and_asks_nobody_for_anything(page):
                 assert value.startswith("#"), value
             if name == "style":
                 assert "url(" not in value.replace("url(#", "")
+
+
+def test_facts_name_no_class_of_the_library(problem, several):
+    facts = {
+        row["Fact"]: row["Value"] for row in page_tables.facts(problem, several, evaluate(several, problem))
+    }
+    assert facts["World"] == "linked rules of the schema say what follows from an act"
+    assert facts["Cost"].startswith("the sum of all changes") and facts["Model"] == "Points"
+    made = LogisticRegression().fit(problem.reference, problem.reference_reached)
+    for model in (made, make_pipeline(StandardScaler(), made)):
+        again = Problem(problem.schema, wrap(model, problem.schema), Target(favourable=True))
+        rows = page_tables.facts(again, several, evaluate(several, problem))
+        assert {"Fact": "Model", "Value": "LogisticRegression"} in rows
 
 
 def test_every_figure_has_words_and_a_table_beside_it(page):

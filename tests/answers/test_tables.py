@@ -31,8 +31,11 @@ def test_everybody_keeps_a_row(problem, x, answer):
     assert rows[0]["plan"].startswith("Raise your savings") and "rating" in rows[0]["plan"]
 
 
-def test_csv_holds_no_formula(tmp_path):
-    rows = [{"a": "=1+1", "b": 2.0, "c": np.inf}, {"a": "-x", "b": float("nan"), "c": "fine"}]
+def test_csv_holds_no_formula_and_nothing_that_only_a_terminal_obeys(tmp_path):
+    rows = [
+        {"a": "\x1b=1+1", "b": 2.0, "c": np.inf},
+        {"a": "-x", "b": float("nan"), "c": "fi\x1b\x08\u202ene"},
+    ]
     path = write_csv(rows, tmp_path / "t.csv")
     with path.open(encoding="utf-8") as file:
         got = list(csv.reader(file))

@@ -346,6 +346,9 @@ def test_letters_are_written_to_all_who_were_refused_with_the_plans_of_the_answe
         assert "made to last" in text or "We found no plan that is likely to hold" in text
     assert several > 3
     shell(f"{ASK} --people people.csv --letters post --out far/", code=2)
+    Path("odd.csv").write_text("nothing\n1\n")
+    shell(f"{ASK} --people odd.csv --letters none", code=2)
+    assert not Path("none").exists()
 
 
 def test_letters_say_whom_to_ask_and_until_when(shell: Shell):

@@ -313,7 +313,8 @@ def test_only_small_groups_means_nothing_is_compared():
     got = audit(lender(), x, groups, "nearest-observable", beside=None, society=False, summaries=())
     assert not got.gaps and "nothing is compared" in " ".join(got["club"].notes)
     assert "nothing was compared" in " ".join(findings(got))
-    render(got)
+    page = render(got)
+    assert "No groups were compared." in page and "one in twenty" not in page
 
 
 @pytest.mark.parametrize(

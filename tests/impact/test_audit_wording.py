@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
 from wayforward.answers.figure_style import percent_ticks
 from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.groups import Groups
+from wayforward.impact.audit.proved import sentence
 from wayforward.impact.audit.wording import measure_name, rule_in_words, telling
 from wayforward.impact.society.figures import in_words
 from wayforward.schema import Feature, Schema
@@ -79,3 +83,17 @@ def test_ticks_say_where_they_are():
     percent_ticks(axis, share=True)
     told = [axis.get_major_formatter()(v, 0) for v in (0.0, 0.125, 0.3, 1.0, 1.2)]
     assert told == ["0\u202f%", "12.5\u202f%", "30\u202f%", "100\u202f%", ""]
+
+
+@pytest.mark.parametrize(
+    ("cheapest", "plans", "text"),
+    [
+        (1, 1, "The one plan that was set beside a proved bound is the cheapest possible."),
+        (40, 40, "All 40 plans that were set beside a proved bound are the cheapest possible."),
+        (30, 40, "75.0\u202f% are the cheapest possible, and 100.0\u202f% cost at most"),
+    ],
+)
+def test_what_holds_of_all_plans_is_said_once(cheapest: int, plans: int, text: str):
+    whole = {"plans": plans, "cheapest": cheapest, "within_1": plans - cheapest, "within_5": 0, "without": 0}
+    audit: Any = SimpleNamespace(proved={"groups": [whole]})
+    assert text in sentence(audit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from wayforward.language import N_, gettext, ngettext
 
 if TYPE_CHECKING:
     from wayforward.evaluate import Evaluation
+    from wayforward.model import Model
     from wayforward.problem import Problem
     from wayforward.recourse import Recourse
 
@@ -184,14 +186,27 @@ def gap(evaluation: Evaluation) -> str:
     return f"{text} {chance}"
 
 
+def _model_text(model: Model) -> str:
+    """What the model's own library calls it; of a pipeline its last step."""
+    made = getattr(model, "wrapped", None)
+    if made is None or isinstance(made, (str, PathLike)):
+        return model.name
+    steps = getattr(made, "steps", None)
+    last = steps[-1][1] if steps else made
+    return str(getattr(last, "__name__", type(last).__name__))
+
+
 def facts(problem: Problem, recourse: Recourse, evaluation: Evaluation) -> list[dict[str, str]]:
     """How the answers were made: one row a fact."""
     meta = recourse.meta
     rows = [
         (gettext("Method"), recourse.method or gettext("not stated")),
-        (gettext("Model"), type(problem.model).__name__),
-        (gettext("World"), type(problem.world).__name__),
-        (gettext("Cost"), type(problem.cost).__name__),
+        (gettext("Model"), _model_text(problem.model)),
+        (
+            gettext("World"),
+            words.world_text("independent" if problem.independent else type(problem.world).__name__),
+        ),
+        (gettext("Cost"), words.cost_text(problem.cost.unit)),
         (gettext("Options a person"), words.number(recourse.k)),
         (gettext("Seed"), str(meta.get("seed", gettext("not stated")))),
     ]

@@ -15,6 +15,11 @@ from wayforward.schema import Feature
 _FINE = 0.02  # of its width: by so much a region may be told smaller than it is
 
 
+def regions_told(recourse: Recourse) -> Regions:
+    """Return the regions that sentences tell, for everybody at once: texts about these people take theirs from there."""
+    return recourse.regions(sample=False, leeway=_FINE / 2)
+
+
 def region_text(one: Recourse, option: int, i: int = 0) -> str:
     """What is enough for a yes, in a sentence: "This is enough: savings at least 2,050 EUR."; '' where the plan leaves
     no room, and where nothing is proved about what lies around it.
@@ -23,8 +28,7 @@ def region_text(one: Recourse, option: int, i: int = 0) -> str:
     """
     if one.problem is None or not one.found[i, option]:
         return ""
-    of_person = one if one.n == 1 else one[i]  # worked out once for all options
-    found = of_person.regions(sample=False, leeway=_FINE / 2)
+    found = regions_told(one if one.n == 1 else one[i])  # worked out once for all options
     if not found.proved[0, option]:
         return ""
     acts = np.flatnonzero(~np.isnan(found.low[0, option])).tolist()

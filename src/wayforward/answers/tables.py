@@ -11,7 +11,7 @@ import numpy as np
 
 from wayforward.answers import words
 from wayforward.errors import require_switch
-from wayforward.language import N_, gettext
+from wayforward.language import N_, gettext, visible
 from wayforward.plain_files import as_path, written
 from wayforward.recourse import Recourse
 
@@ -90,7 +90,8 @@ def plans_table(recourse: Recourse) -> list[dict[str, Any]]:
 def write_csv(rows: list[dict[str, Any]], path: str | Path) -> Path:
     """Write rows of equal keys to a CSV file that a spreadsheet can open safely.
 
-    A text that would be read as a formula gets an apostrophe in front; NaN and infinity become empty cells.
+    A text that would be read as a formula gets an apostrophe in front, and what only a terminal obeys is left out
+    (`language.visible`); NaN and infinity become empty cells.
     """
     path = as_path(path)
     with written(path) as half:
@@ -147,6 +148,7 @@ def group_table(evaluation: Evaluation, groups: Any = None) -> list[dict[str, An
 def _safe(value: Any) -> Any:
     if isinstance(value, float):
         return value if np.isfinite(value) else ""
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return "'" + value
+    if isinstance(value, str):
+        value = visible(value)
+        return "'" + value if value.startswith(_FORMULA) else value
     return value

@@ -5,13 +5,24 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from wayforward.language import NP_, gettext, language, marks, ngettext, pgettext
+from wayforward.language import N_, NP_, gettext, language, marks, ngettext, pgettext
 from wayforward.schema import Feature
 from wayforward.schema.units import unit_text
 
 MINUS = "\u2212"  # a hyphen before a number is easily read as a dash
 THIN = "\u202f"  # narrow no-break space: keeps a number and its sign of unit on one line
 RANGES = "range widths"  # the unit of costs that are sums of changes, each as a share of its feature's range
+_WORLDS = {
+    "independent": N_("independent: acting on one thing moves nothing else"),
+    "Independent": N_("linked rules of the schema say what follows from an act"),
+    "BoundSCM": N_("structural equations say what follows from an act"),
+    "LinearWorld": N_("linear equations, fitted to data, say what follows from an act"),
+    "CausalFlow": N_("a causal flow, fitted to data, says what follows from an act"),
+    "GaussianProcessWorld": N_(
+        "Gaussian processes over a causal graph, fitted to data, say what follows from an act"
+    ),
+    "SubPopulation": N_("what an act moves takes fresh noise, as of other people alike"),
+}
 _MOST_DECIMALS = 12
 
 
@@ -335,6 +346,22 @@ def cost_number(value: float, unit: str = RANGES, digits: int = 2) -> str:
     if unit != RANGES or not math.isfinite(value):
         return number(value, max(2, about(value, digits)))
     return percent(value, about(100 * value, digits))
+
+
+def cost_text(unit: str) -> str:
+    """What a cost in this unit is."""
+    if unit == RANGES:
+        return gettext(
+            "the sum of all changes, each in per cent of the range of its feature: {all} is a change across a whole "
+            "range",
+            all=percent(1),
+        )
+    return gettext("told in {unit}", unit=gettext(unit))
+
+
+def world_text(name: str) -> str:
+    """What follows from an act, by the name of a world's class; "independent" where nothing does."""
+    return gettext(_WORLDS.get(name, name))
 
 
 def percent(share: float, decimals: int = 0) -> str:

@@ -56,8 +56,10 @@ def write_letters(
     calls the person.
     """
     from wayforward.answers import Letterhead, letter
+    from wayforward.answers.region_text import regions_told
     from wayforward.methods.kinds import kinds_beside
     from wayforward.plain_files import make_folder, write_text
+    from wayforward.schema.origin import name_text
 
     if not len(who):
         return []
@@ -65,7 +67,9 @@ def write_letters(
     rows = np.asarray(who, dtype=np.int64)
     shown = kinds_beside(problem, got, rows, kinds) if kinds else got[rows]
     ids = () if shown.origin is None else shown.origin.values
-    cases = [one_line(", ".join(str(values[i]) for values in ids)) for i in range(len(rows))]
+    cases = [one_line(", ".join(name_text(values[i]) for values in ids)) for i in range(len(rows))]
+    if shown.problem is not None:
+        regions_told(shown.rounded)  # together; each letter takes its own
     around = head or Letterhead()
     texts = [letter(problem, shown, i, head=replace(around, case=case)) for i, case in enumerate(cases)]
     make_folder(folder)

@@ -146,8 +146,6 @@ def answer(
     room_for(report, (".html",))
     room_for(json)
     head = letterhead(contact, until, letters)
-    if letters is not None:
-        make_folder(letters)
     with use_language(language):
         pass  # an unknown one is refused before the work begins
     if kinds and k != 1:
@@ -156,6 +154,8 @@ def answer(
         )
     chosen = choose(method, device)
     ready = question.ready(id)
+    if letters is not None:  # before the work begins, and not for people who could not be read
+        make_folder(letters)
     chosen = with_acts(chosen, acts, ready.schema)
     beside = next((p for p in (out, csv, report, json, letters) if p is not None and str(p) != "-"), None)
     keep = None if beside is None else beside.with_name(beside.name + ".parts")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from wayforward.ranks import rank_in_run
-from wayforward.shapes import PerRow, Rows, Who
+from wayforward.shapes import Actions, Costs, Ints, PerRow, Rows, Who
 from wayforward.streams import keys_of
 
 
@@ -39,6 +39,14 @@ class Options:
         """Return these rows, then the others."""
         both = ((getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
         return Options(*map(np.concatenate, both))
+
+
+def ranking(cost: Costs, action: Actions, after: Actions) -> Ints:
+    """(n, k) each person's slots cheapest first, by cost (n, k), ties as in `cheapest`: an answer that is judged again
+    tells its options in the same order."""
+    n, k, d = after.shape
+    profile = keys_of(np.nan_to_num(after.reshape(n * k, d), nan=np.inf), 0).reshape(n, k)
+    return np.asarray(np.lexsort((profile, (~np.isnan(action)).sum(2), cost.round(12)), axis=1))
 
 
 def cheapest(options: Options, k: int, independent: bool) -> np.ndarray:

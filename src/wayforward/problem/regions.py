@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from wayforward.problem.population import Population
     from wayforward.recourse import Recourse
 
+_TOGETHER = 256  # options whose boxes are searched at once, each of up to thousands
 _TOLERANCE = 10 * NARROW  # of a span: a side of numbers without a step is exact up to this
 
 
@@ -47,8 +48,8 @@ def regions(recourse: Recourse, sample: bool = True, leeway: float = 0.0) -> Reg
     box = Growing.around(people, recourse.action[who, slot])
     sure = certifiable(people) & ~(np.isnan(people.x) & box.acts).any(1)
     known = np.full((n, k), "", dtype=object)
-    rows = np.flatnonzero(sure)
-    if rows.size:
+    some = np.flatnonzero(sure)
+    for rows in np.array_split(some, -(-len(some) // _TOGETHER)) if some.size else ():
         known[who[rows], slot[rows]] = np.where(_grow(people.take(rows), box, rows, leeway), EXACT, CERTIFIED)
     rows, share, confidence = np.flatnonzero(~sure), 1.0, 1.0
     if rows.size and sample:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayforward.problem.minimal import shortened
+from wayforward.problem.options import ranking
 from wayforward.problem.survival import keeping_kind, measured_again
 from wayforward.recourse import JUDGED, KINDS, Outcome, Recourse
 from wayforward.shapes import OptionMask
@@ -46,6 +47,8 @@ def rounded(problem: Problem, recourse: Recourse, held: OptionMask | None = None
     stay as they are; those whose steps are named stay anyway, since the judge does not know how far each of these goes.
     Raises: nothing beyond what the model itself raises.
     """
+    if held is None and recourse.problem is problem and "rounded" in vars(recourse):  # worked out before
+        return recourse.rounded
     free = recourse.found & (recourse.steps == "")
     who, slot = np.nonzero(free if held is None else free & ~held)
     if recourse.meta.get("rounded") or not len(who):  # one from a file learns its problem
@@ -108,7 +111,7 @@ def in_order(recourse: Recourse, held: OptionMask | None = None) -> Recourse:
         np.arange(n),
     )
     key = keys_of(np.nan_to_num(recourse.after.reshape(n * k, -1), nan=np.inf), 0).reshape(n, k)
-    order = np.argsort(cost, axis=1, kind="stable")
+    order = ranking(cost, recourse.action, recourse.after)
     for place in range(1, k):
         mine = order[:, place]
         same = key[row[:, None], order[:, :place]] == key[row, mine][:, None]
@@ -130,7 +133,7 @@ def _without(recourse: Recourse, cost: Array, outcome: np.ndarray, kind: np.ndar
     """Return the options cheapest first by cost (n, k), as outcome and kind (n, k) say; slots that were options and are
     none by outcome are emptied."""
     n, k = cost.shape
-    order = np.argsort(cost, axis=1, kind="stable")
+    order = ranking(cost, recourse.action, recourse.after)
     lost = np.take_along_axis(recourse.found & (outcome != Outcome.FOUND), order, 1)
     if not lost.any() and (order == np.arange(k)).all():
         return recourse
@@ -153,8 +156,9 @@ def _best_at(recourse: Recourse, cost: Array, kind: np.ndarray, open_: NDArray[n
     was, row = kind != "", np.arange(len(kind))
     of_kind = {name: replace(recourse, kind=kind).is_kind(name) for name in KINDS}
     changes = np.where(np.isfinite(cost), recourse.acted.sum(2), np.inf)
-    for name, least in (("cheapest", cost), ("fewest", changes)):
-        best = np.lexsort((cost, least))[:, 0]  # of as few changes the cheapest
+    place = np.argsort(ranking(cost, recourse.action, recourse.after), axis=1)
+    for name, least in (("cheapest", cost.round(12)), ("fewest", changes)):
+        best = np.lexsort((place, least))[:, 0]  # of as few changes the cheapest
         moves = np.flatnonzero(of_kind[name].any(1) & ~of_kind[name][row, best] & open_)
         of_kind[name][moves] = False
         of_kind[name][moves, best[moves]] = True

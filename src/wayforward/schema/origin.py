@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +12,8 @@ import numpy as np
 
 from wayforward.errors import DataError, suggest
 from wayforward.schema.tables import decode_column, read_frame
+
+_MIDNIGHT = re.compile(r"^(\d{4}-\d\d-\d\d)[ T]00:00:00(\.0+)?$")
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +104,8 @@ class Origin:
             )
         found = np.ones(len(self.values[0]), dtype=bool)
         for value, one in zip(self.values, wanted, strict=True):
-            found &= np.array([v == one or str(v) == str(one) for v in value.tolist()], dtype=bool)
+            name = name_text(one)
+            found &= np.array([v == one or name_text(v) == name for v in value.tolist()], dtype=bool)
         if not found.any():
             raise DataError(f"Nobody is called {key!r} (by {', '.join(self.names)}). Check the spelling.")
         return np.flatnonzero(found)
@@ -135,6 +139,11 @@ class Origin:
                 kind = nw.Enum(dict.fromkeys([*kind.categories, *features[j].levels]))
             new.append(nw.new_series(features[j].name, values, kind, backend=nw.get_native_namespace(frame)))
         return nw.to_native(frame.with_columns(*new) if new else frame)
+
+
+def name_text(value: Any) -> str:
+    """How a row's name is written: a day without its midnight, "2024-01-03"."""
+    return _MIDNIGHT.sub(r"\1", str(value))
 
 
 def pandas_types(table: Any) -> dict[str, Any]:

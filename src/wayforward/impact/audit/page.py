@@ -132,14 +132,40 @@ def _without_spared_parts(audit: Audit) -> Audit:
     return replace(audit, attributes=tuple(attributes))
 
 
-def _reading(audit: Audit) -> list[str]:
-    """Return how to read the page: what a plan, an interval, a correction and a cost are."""
+def _compared(audit: Audit) -> list[str]:
+    """Return how many differences were looked at, what their correction is, and what stands outside of it."""
+    if not audit.comparisons:
+        return [gettext("An interval in brackets is a 95 % interval. No groups were compared.")]
     how = gettext(
         "the correction of Benjamini and Hochberg keeps the share of false alarms among those raised below 5 %"
     )
     if audit.correction == "holm":
         how = gettext("Holm's correction keeps the chance of even one false alarm below 5 %")
-    robust, n = audit.meta.get("robust"), audit.n_significant
+    n = audit.n_significant
+    return [
+        ngettext(
+            "An interval in brackets is a 95 % interval. This audit made {n} comparison. A difference is said to stand "
+            "when chance alone would make one so large less often than once in twenty times.",
+            "An interval in brackets is a 95 % interval. This audit made {n} comparisons; with so many, one in "
+            "twenty looks remarkable by chance alone. A difference is said to stand when it remains after "
+            "allowing for all of them ({how}).",
+            audit.comparisons,
+            how=how,
+        ),
+        ngettext("{n} difference stands here.", "{n} differences stand here.", n)
+        if n
+        else gettext("None stands here."),
+        gettext(
+            "Not among them are the subgroups that fare worst, which are corrected among themselves, and "
+            "twins, segregation, gaps among people who are alike and plans that last, whose intervals stand by "
+            "themselves."
+        ),
+    ]
+
+
+def _reading(audit: Audit) -> list[str]:
+    """Return how to read the page: what a plan, an interval, a correction and a cost are."""
+    robust = audit.meta.get("robust")
     return [
         gettext(
             "People whom the model refuses ask for a plan: a change that they are allowed to make and after which the "
@@ -153,27 +179,7 @@ def _reading(audit: Audit) -> list[str]:
             "like people who are accepted if it leads no further from the nearest of them than 95 % of them stand from "
             "theirs."
         ),
-        " ".join(
-            [
-                ngettext(
-                    "An interval in brackets is a 95 % interval. This audit made {n} comparison; with so many, one in "
-                    "twenty looks remarkable by chance alone. A difference is said to stand when it remains after "
-                    "allowing for all of them ({how}).",
-                    "An interval in brackets is a 95 % interval. This audit made {n} comparisons; with so many, one in "
-                    "twenty looks remarkable by chance alone. A difference is said to stand when it remains after "
-                    "allowing for all of them ({how}).",
-                    audit.comparisons, how=how,
-                ),
-                ngettext("{n} difference stands here.", "{n} differences stand here.", n)
-                if n
-                else gettext("None stands here."),
-                gettext(
-                    "Not among them are the subgroups that fare worst, which are corrected among themselves, and "
-                    "twins, segregation, gaps among people who are alike and plans that last, whose intervals stand by "
-                    "themselves."
-                ),
-            ]
-        ),
+        " ".join(_compared(audit)),
         *(
             [
                 gettext(

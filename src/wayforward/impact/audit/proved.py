@@ -9,7 +9,7 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.impact.audit.figures import Measured
 from wayforward.impact.audit.wording import feature_titles
-from wayforward.language import N_, gettext
+from wayforward.language import N_, gettext, ngettext
 from wayforward.methods.certificates import certified
 from wayforward.recourse import PROVED_GAP
 from wayforward.shapes import Mask
@@ -122,6 +122,12 @@ def sentence(audit: Audit) -> str:
         most=words.percent(_MOST_ABOVE),
         plans=words.number(whole["plans"]), cheapest=cheapest, within=within,
     )  # fmt: skip
+    if whole["cheapest"] == whole["plans"]:
+        found = ngettext(
+            "The one plan that was set beside a proved bound is the cheapest possible.",
+            "All {n} plans that were set beside a proved bound are the cheapest possible.",
+            whole["plans"],
+        )
     if not whole["without"]:
         return found
     return found + " " + gettext(

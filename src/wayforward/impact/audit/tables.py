@@ -50,16 +50,6 @@ _COUNTS = (
     N_("Group"), N_("People"), N_("Refused"), N_("Answered"), N_("Have a usable plan"),
     N_("No allowed change helps (proved)"), N_("No plan found"), N_("Compared"),
 )  # fmt: skip
-_WORLDS = {
-    "independent": N_("independent: acting on one thing moves nothing else"),
-    "BoundSCM": N_("structural equations say what follows from an act"),
-    "LinearWorld": N_("linear equations, fitted to data, say what follows from an act"),
-    "CausalFlow": N_("a causal flow, fitted to data, says what follows from an act"),
-    "GaussianProcessWorld": N_(
-        "Gaussian processes over a causal graph, fitted to data, say what follows from an act"
-    ),
-    "SubPopulation": N_("what an act moves takes fresh noise, as of other people alike"),
-}
 
 _BUDGETS = [
     N_("Within {cost} (enough for a quarter of the plans)"),
@@ -435,7 +425,7 @@ def facts(audit: Audit) -> TableRows:
         (gettext("Method"), method),
         *([] if m.get("model") == "Wrapped" else [(gettext("Model"), m.get("model", ""))]),
         (gettext("A yes is"), yes),
-        (gettext("World"), gettext(_WORLDS.get(m.get("world", ""), m.get("world", "")))),
+        (gettext("World"), words.world_text(m.get("world", ""))),
         (gettext("Cost"), cost_unit(audit)),
         *([(gettext("A plan must also be"), m["robust"])] if m.get("robust") else []),
         (gettext("People looked at"), words.number(audit.n)),

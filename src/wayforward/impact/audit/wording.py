@@ -250,14 +250,7 @@ def is_rate(metric: str) -> bool:
 
 def cost_unit(audit: Audit) -> str:
     """Return what a cost is, in words."""
-    unit = unit_of(audit)
-    if unit == words.RANGES:
-        return gettext(
-            "the sum of all changes, each in per cent of the range of its feature: {all} is a change across a whole "
-            "range",
-            all=words.percent(1),
-        )
-    return gettext("told in {unit}", unit=gettext(unit))
+    return words.cost_text(unit_of(audit))
 
 
 def cost_axis(text: str, unit: str) -> str:
