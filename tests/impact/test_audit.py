@@ -598,7 +598,9 @@ def test_fixed_predictions_are_those_of_brute_force():
     assert whole["without_open"] == (~best).sum()  # nothing was proved of them
     assert json.loads(got.to_json())["proved"] == got.proved
     assert "How much is proved?" in render(got, "Audit")
-    assert f"Of {best.sum()} plans that were set beside a proved bound" in " ".join(findings(got))
+    assert f"All {best.sum()} plans that were set beside a proved bound are the cheapest" in " ".join(
+        findings(got)
+    )
 
 
 def test_each_model_trained_again_is_told():

@@ -16,7 +16,7 @@ _FINE = 0.02  # of its width: by so much a region may be told smaller than it is
 
 
 def regions_told(recourse: Recourse) -> Regions:
-    """Return the regions that sentences tell, for everybody at once: texts about these people take theirs from there."""
+    """Return the regions that sentences tell, of everybody at once: texts about one person take theirs."""
     return recourse.regions(sample=False, leeway=_FINE / 2)
 
 
