@@ -89,8 +89,8 @@ def test_facts_name_no_class_of_the_library(problem, several):
     }
     assert facts["World"] == "linked rules of the schema say what follows from an act"
     assert facts["Cost"].startswith("the sum of all changes") and facts["Model"] == "Points"
-    made = DecisionTreeClassifier(max_depth=3).fit(problem.reference, problem.reference_reached)
-    for model in (made, make_pipeline(StandardScaler(), made)):
+    for model in (DecisionTreeClassifier(), make_pipeline(StandardScaler(), DecisionTreeClassifier())):
+        model.fit(problem.reference, problem.reference_reached)
         again = Problem(problem.schema, wrap(model, problem.schema), Target(favourable=True))
         rows = page_tables.facts(again, several, evaluate(several, problem))
         assert {"Fact": "Model", "Value": "DecisionTreeClassifier"} in rows
