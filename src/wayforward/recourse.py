@@ -18,16 +18,17 @@ from wayforward.deadline import DEADLINE
 from wayforward.errors import DataError, FileFormatError, PreferencesError, require, require_switch, shown
 from wayforward.lazy import cached_property, hook
 from wayforward.plain_files import as_path, read_json, write_text, written
+from wayforward.regions import Regions
 from wayforward.schema import Origin, Schema, SchemaWarning, carried, decode_column, native_table
 from wayforward.schema.notebook import small_table
 from wayforward.shapes import Actions, Costs, Mask, People
 
 if TYPE_CHECKING:
     from wayforward.preferences import Preferences
-    from wayforward.regions import Regions
 
 _FORMAT = "wayforward.recourse/1"
 _HEADER = ("format", "schema", "method", "k", "meta", "preferences", "unchecked")
+_MORE = ("regions",)  # of the header, only where there are any
 _DIGESTED = (
     "x", "action", "after", "cost", "plain_cost", "chance", "score", "seconds", "score_before", "lasts", "months",
     "path", "bound",
@@ -193,7 +194,11 @@ class Recourse:
         return worked
 
     def regions(self, sample: bool = True, leeway: float = 0.0) -> Regions:
-        """Around each option a box of what works just as well; see `wayforward.problem.regions`. Worked out once."""
+        """Around each option a box of what works just as well; see `wayforward.problem.regions`. Worked out once.
+
+        Files keep them where they were asked for before (to the last digit, leeway 0) and an answer read from one
+        tells those; judged by a problem again, they are worked out anew.
+        """
         require_switch(sample, "sample")
         if not isinstance(leeway, (int, float)) or not 0 <= leeway < 1:
             raise DataError(f"leeway={shown(leeway)} is no share of a side. Use 0 to below 1, such as 0.05.")
@@ -547,6 +552,9 @@ class Recourse:
         """
         require_switch(exact, "exact")
         if not exact and self.rounded is not self:
+            for sample, leeway in vars(self).get("_regions", {}):
+                if leeway == 0:  # those of what is told
+                    self.rounded.regions(sample)
             return self.rounded.save(path, exact=True)
         path = as_path(path)
         if path.suffix == ".json":
@@ -646,7 +654,15 @@ class Recourse:
             "meta": self.meta,
             "preferences": None if self.preferences is None else self.preferences.to_dict(),
             **({"unchecked": True} if self.unchecked else {}),
+            **({"regions": self._kept_regions} if self._kept_regions else {}),
         }
+
+    @property
+    def _kept_regions(self) -> dict[str, Any]:
+        """Regions as files hold them, those to the last digit: 'sampled' where the rest was drawn, 'proved'."""
+        known = vars(self).get("_regions", {})
+        keys = {"sampled": (True, 0.0), "proved": (False, 0.0)}
+        return {name: known[key].to_plain(self.schema) for name, key in keys.items() if key in known}
 
     def _digest(self, header: dict[str, Any]) -> str:
         """SHA-256 of the answers as any file holds them: of what a header says and of every value, text and name."""
@@ -659,6 +675,7 @@ class Recourse:
             texts["names"] = list(self.origin.names)
         held = {name: values for name, values in texts.items() if any(values)}
         known = {name: header.get(name) for name in _HEADER}
+        known |= {name: header[name] for name in _MORE if name in header}
         found = hashlib.sha256(json.dumps(json.loads(json.dumps([known, held])), sort_keys=True).encode())
         numbers = {name: getattr(self, name) for name in _DIGESTED}
         numbers |= {"margin": self.margin, "outcome": np.array([order[o] for o in self.outcome.ravel()])}
@@ -749,6 +766,13 @@ class Recourse:
             got = replace(got, unchecked=True)
         elif header["sha256"] != got._digest(header):
             raise FileFormatError(_CHANGED)
+        if not got.unchecked:  # nobody believes a proof that anybody may have written
+            found = header.get("regions", {})
+            vars(got)["_regions"] = {
+                (name == "sampled", 0.0): Regions.from_plain(found[name], schema, n, k)
+                for name in ("sampled", "proved")
+                if name in found
+            }
         return got
 
     @classmethod

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wayforward.shapes import Actions, Mask, OptionMask, Rows
+
+if TYPE_CHECKING:
+    from wayforward.schema import Schema
 
 EXACT, CERTIFIED, SAMPLED = "exact", "certified", "sampled"
 
@@ -56,3 +59,49 @@ class Regions:
                 known = (level >= 0) & (level < ok.shape[2])
                 inside[:, j] = known & ok[i, option, np.where(known, level, 0)]
         return np.asarray(np.where(acts, inside, np.isnan(action)).all(1))
+
+    def to_plain(self, schema: Schema) -> dict[str, Any]:
+        """Return it as files hold it: of each region person, option, how it is known, and its sides by feature."""
+        of = []
+        for i, option in np.argwhere(self.known != "").tolist():
+            sides: dict[str, Any] = {}
+            for j in np.flatnonzero(~np.isnan(self.low[i, option])).tolist():
+                ends = [
+                    v if np.isfinite(v) else None for v in (self.low[i, option, j], self.high[i, option, j])
+                ]
+                side: dict[str, Any] = {"from": ends[0], "to": ends[1]}
+                if j in self.levels:
+                    side = {"levels": np.flatnonzero(self.levels[j][i, option]).tolist(), **side}
+                for name, end in (("open_low", self.open_low), ("open_high", self.open_high)):
+                    if end[i, option, j]:
+                        side[name] = True
+                sides[schema.names[j]] = side
+            of.append([i, option, str(self.known[i, option]), sides])
+        return {"share": self.share, "confidence": self.confidence, "of": of}
+
+    @classmethod
+    def from_plain(cls, data: Any, schema: Schema, n: int, k: int) -> Regions:
+        """Read what `to_plain` wrote about n people and k options. Raises: ValueError, KeyError, TypeError."""
+        low, high = np.full((2, n, k, schema.d), np.nan)
+        open_low, open_high = np.zeros((2, n, k, schema.d), dtype=bool)
+        levels = {
+            j: np.zeros((n, k, int(schema.n_levels[j])), dtype=bool)
+            for j in np.flatnonzero(schema.has_levels).tolist()
+        }
+        known, place = np.full((n, k), "", dtype=object), {name: j for j, name in enumerate(schema.names)}
+        for i, option, how, sides in data["of"]:
+            if how not in (EXACT, CERTIFIED, SAMPLED) or not (0 <= i < n and 0 <= option < k):
+                raise ValueError("regions")
+            known[i, option] = how
+            for name, side in sides.items():
+                j = place[name]
+                low[i, option, j] = -np.inf if side["from"] is None else float(side["from"])
+                high[i, option, j] = np.inf if side["to"] is None else float(side["to"])
+                open_low[i, option, j] = bool(side.get("open_low", False))
+                open_high[i, option, j] = bool(side.get("open_high", False))
+                for level in side.get("levels", ()):
+                    if not 0 <= level < levels[j].shape[2]:
+                        raise ValueError("level")
+                    levels[j][i, option, level] = True
+        share, confidence = float(data["share"]), float(data["confidence"])
+        return cls(low, high, levels, known, open_low, open_high, share, confidence)

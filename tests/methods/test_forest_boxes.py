@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from wayforward import recommend
+from wayforward.deadline import OutOfTime, now, until
 from wayforward.methods import method
 from wayforward.methods.engines.exact.forest_boxes import End, ForestBoxes
 from wayforward.model import kernels, train
@@ -41,6 +42,64 @@ def test_it_finds_what_trying_everything_finds(model, rules, wishes):
         np.testing.assert_allclose(people.cost(who, action[who]), best[who], rtol=1e-12)
         seen |= {*got.end}
     assert seen == {End.FOUND, End.NONE_EXISTS}
+
+
+@pytest.mark.parametrize("rules", RULES, ids=range(len(RULES)))
+@pytest.mark.parametrize("model", ["rf", "gb"])
+def test_what_somebody_lacks_is_filled_in_or_stays(model, rules):
+    """Equal to trying everything, every way of telling what is missing included; bounds too, however few boxes."""
+    told = 0
+    for seed in range(2):
+        problem, x = refused(model, seed, rules, lacking=True)
+        people = problem.population(x, wished(problem.schema, x, seed) if seed else None)
+        boxes = ForestBoxes.of(problem)
+        got, best = boxes.search(people), least_cost(problem, people)
+        found = got.end == End.FOUND
+        np.testing.assert_array_equal(found, np.isfinite(best))
+        np.testing.assert_array_equal(got.proved, np.isinf(best))
+        np.testing.assert_allclose(got.bound[found], best[found], rtol=1e-12)
+        told += (np.isnan(people.x) & ~np.isnan(got.after))[found].any(1).sum()
+        cutoff = np.where(found, best * 1.5, 9.0)
+        np.testing.assert_allclose(boxes.least_cost(people, cutoff), np.minimum(best, cutoff), rtol=1e-12)
+        for limit in (1, 4, 20):
+            few = boxes.search(people, limit=limit)
+            assert (few.bound <= best * (1 + 1e-12)).all() and not (few.proved & np.isfinite(best)).any()
+            assert (boxes.least_cost(people, cutoff, limit) <= best * (1 + 1e-12)).all()
+    assert told > 1
+
+
+def test_more_that_is_missing_than_ways_are_searched_claims_no_proof(monkeypatch):
+    from wayforward.methods.engines.exact import forest_boxes
+
+    problem, x = refused("rf", 1, (), lacking=True)
+    x = np.where(np.isin(np.arange(x.shape[1]), [0, 2, 3]), np.nan, x)
+    x = x[~problem.reached(x)[0]]
+    people, boxes = problem.population(x), ForestBoxes.of(problem)
+    best = least_cost(problem, people)
+    whole = boxes.search(people)
+    np.testing.assert_array_equal(whole.end == End.FOUND, np.isfinite(best))
+    monkeypatch.setattr(forest_boxes, "_WAYS", 2)
+    few = boxes.search(people)
+    assert (few.bound <= best * (1 + 1e-12)).all() and not few.proved.any()
+    assert (boxes.least_cost(people, np.full(len(x), 9.0)) <= best * (1 + 1e-12)).all()
+    assert (few.bound < best).any()
+
+
+def test_a_deadline_holds_inside_of_compiled_searches():
+    """Whoever is searched for has boxes for half of the time that is left, by how fast the last ones went."""
+    problem, x = refused("rf", 2, RULES[3])
+    people, boxes = problem.population(x), ForestBoxes.of(problem)
+    whole = boxes.search(people)
+    boxes.pace = 1e-3
+    with until(now() + 100.0):
+        first = boxes.search(people.take(np.arange(1)))
+    assert first.looked[0] <= 2 < whole.looked[0] and first.bound[0] <= whole.bound[0]
+    with until(now() + 1_000.0):
+        again = boxes.search(people)  # it went faster than that
+    np.testing.assert_array_equal(again.end[5:], whole.end[5:])
+    np.testing.assert_array_equal(again.after[5:], whole.after[5:])
+    with pytest.raises(OutOfTime), until(now() - 1.0):
+        boxes.search(people)
 
 
 def test_a_row_exactly_at_the_threshold_is_a_yes():

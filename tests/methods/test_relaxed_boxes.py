@@ -42,6 +42,25 @@ def test_bounds_are_what_trying_everything_finds(model, cost):
     assert (few <= best * (1 + 1e-9)).all() and (few < best * 0.999).any()
 
 
+@pytest.mark.parametrize("cost", COSTS)
+@pytest.mark.parametrize("model", ["lr", "mlp"])
+def test_what_somebody_lacks_is_filled_in_or_stays(model, cost):
+    """Bounds for people with missing values that may be told: what trying everything finds, and never above it."""
+    seed = list(COSTS).index(cost)
+    problem, x = refused(model, seed, RULES[seed % len(RULES)], lacking=True, cost=COSTS[cost])
+    people = problem.population(x, wished(problem.schema, x, seed))
+    best, boxes = least_cost(problem, people), RelaxedBoxes.of(problem)
+    for cutoff in (np.full(len(x), 1e9), np.where(np.isfinite(best), 1.1 * best, 1e9)):
+        least, most = boxes.least_cost(people, cutoff, 3000), np.minimum(best, cutoff)
+        assert (least <= most * (1 + 1e-9)).all()
+        tight = least >= most * (
+            1 - 1e-6
+        )  # boxes do not see through a rule about a change of what was missing
+        assert tight.all() if RULES[seed] is not RULES[4] else tight.mean() > 0.8
+    few = boxes.least_cost(people, np.full(len(x), 1e9), 3)
+    assert (few <= best * (1 + 1e-9)).all() and np.isfinite(few).any()
+
+
 def bent(folds, low=-2.0, high=2.0, **more):
     """folds: weights (2, h) of abs-like units; a yes where their sum is .5 or more, on two features."""
     from sklearn.neural_network import MLPClassifier

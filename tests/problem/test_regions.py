@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from functools import lru_cache
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from tests.lattices import lattice
 
 import wayforward as wf
-from wayforward.errors import ProblemError
+from wayforward.errors import FileFormatError, ProblemError
 from wayforward.preferences import Preferences
 from wayforward.problem import Problem, Target
 from wayforward.problem.regions import rows_in
@@ -225,6 +226,49 @@ def test_an_answer_from_a_file_says_what_to_do_about_its_regions(tmp_path):
     found = wf.recommend(it.problem, refused(it.problem, it.x)[:2], seed=0)
     with pytest.raises(ProblemError, match="Ask again"):
         Recourse.load(found.save(tmp_path / "a.json")).regions()
+
+
+@pytest.mark.parametrize("ending", ["json", "parquet"])
+@pytest.mark.parametrize("kind", ["forest", "label"])
+def test_files_keep_regions_that_somebody_asked_for(tmp_path, ending, kind):
+    pytest.importorskip("pyarrow")
+    it = case(kind, seed=0)
+    found = wf.recommend(it.problem, refused(it.problem, it.x)[:4], k=2, seed=0)
+    regions = found.rounded.regions()
+    found.regions()
+    again = Recourse.load(found.save(tmp_path / f"a.{ending}"))
+    kept = again.regions()
+    assert (kept.known != "").any() and (kept.share, kept.confidence) == (regions.share, regions.confidence)
+    for name in ("low", "high", "known", "open_low", "open_high"):
+        np.testing.assert_array_equal(getattr(kept, name), getattr(regions, name))
+    for j, ok in regions.levels.items():
+        np.testing.assert_array_equal(kept.levels[j], ok)
+    for i, option in np.argwhere(kept.known != ""):
+        assert kept.holds(i, option, again.action[i, option][None]).all()
+    np.testing.assert_array_equal(again[1:3].regions().low, kept.low[1:3])
+    anew = again.judged_by(it.problem).regions()  # found again, not believed
+    np.testing.assert_array_equal(anew.known, kept.known)
+    with pytest.raises(ProblemError, match="Ask again"):
+        again.regions(leeway=0.1)
+
+
+def test_a_region_that_was_changed_in_a_file_is_not_believed(tmp_path):
+    it = case("linear", seed=0)
+    found = wf.recommend(it.problem, refused(it.problem, it.x)[:2], seed=0)
+    found.regions()
+    path = found.save(tmp_path / "a.json")
+    held = json.loads(path.read_text())
+    side = next(iter(held["regions"]["sampled"]["of"][0][3].values()))
+    side["from"] = -1e6
+    path.write_text(json.dumps(held))
+    with pytest.raises(FileFormatError, match="checksum"):
+        Recourse.load(path)
+    del held["sha256"]
+    path.write_text(json.dumps(held))
+    loose = Recourse.load(path)
+    assert loose.unchecked
+    with pytest.raises(ProblemError, match="Ask again"):
+        loose.regions()
 
 
 def held_while_it_would_fall():

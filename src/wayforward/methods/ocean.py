@@ -97,6 +97,8 @@ class Ocean(Method):
                 some = people.take(open_[at])
                 found = boxes.search(some, limit=self.boxes)
                 got[at] = np.where(people.schema.differs(found.after, some.x), found.after, np.nan)
+                there = at[~np.isnan(got[at]).all(1)]
+                people.propose(open_[there], got[there])
                 if not option:
                     none[open_[at]] = found.proved & self.sure_
             out[open_, option] = got

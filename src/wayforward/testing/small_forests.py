@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -21,6 +22,11 @@ FEATURES = (
     Feature(name="debt", kind="integer", low=0, high=1, direction="decrease"),
 )
 EVERY = np.array(list(product(range(5), range(5), range(3), range(3), range(2), range(2))), dtype=float)
+MAY_LACK = ("a", "home", "rank")  # what somebody may lack, and may tell, where `refused` is asked for it
+LACKING = np.array(
+    list(product([np.nan, *range(5)], range(5), [np.nan, 0, 1, 2], [np.nan, 0, 1, 2], range(2), range(2))),
+    dtype=float,
+)
 RULES = (
     (),
     ("after.a <= after.b",),
@@ -30,16 +36,21 @@ RULES = (
 )  # fmt: skip
 
 
-def refused(model: str, seed: int, rules: tuple[str, ...], **more: Any) -> tuple[Problem, np.ndarray]:
-    """A problem on 900 different rows, and 24 people whom it refuses."""
-    schema, rng = Schema(FEATURES, rules=rules), np.random.default_rng([seed, len(rules)])
-    bent = np.tanh((EVERY - EVERY.mean(0)) @ rng.normal(size=(6, 3))) @ rng.normal(size=3)
-    score = bent + rng.normal(0, 0.4, len(EVERY))
+def refused(
+    model: str, seed: int, rules: tuple[str, ...], lacking: bool = False, **more: Any
+) -> tuple[Problem, np.ndarray]:
+    """A problem on 900 different rows, and 24 people whom it refuses; lacking: on 1,920 rows, with missing values."""
+    every = LACKING if lacking else EVERY
+    features = [replace(f, missing=True) if lacking and f.name in MAY_LACK else f for f in FEATURES]
+    schema, rng = Schema(tuple(features), rules=rules), np.random.default_rng([seed, len(rules)])
+    centred = np.nan_to_num(every - np.nanmean(every, axis=0))
+    bent = np.tanh(centred @ rng.normal(size=(6, 3))) @ rng.normal(size=3)
+    score = bent + rng.normal(0, 0.4, len(every))
     y = (score > np.quantile(score, (0.75, 0.97)[seed % 2])).astype(int)
-    past = rng.choice(len(EVERY), 500)
-    fitted = train(model, schema, EVERY[past], y[past], seed=seed)
-    problem = Problem(schema, fitted, data=EVERY[past], **{"target": Target(1), **more})
-    no = EVERY[~problem.reached(EVERY)[0]]
+    past = rng.choice(len(every), 500)
+    fitted = train(model, schema, every[past], y[past], seed=seed)
+    problem = Problem(schema, fitted, data=every[past], **{"target": Target(1), **more})
+    no = every[~problem.reached(every)[0]]
     return problem, no[rng.choice(len(no), 24)]
 
 
@@ -55,7 +66,8 @@ def wished(schema: Schema, x: np.ndarray, seed: int) -> Preferences:
 
 def least_cost(problem: Problem, people: Population) -> np.ndarray:
     """Of each person's options among all rows; inf where there is none."""
-    yes = EVERY[problem.reached(EVERY)[0]]
+    every = LACKING if problem.schema.missing.any() else EVERY
+    yes = every[problem.reached(every)[0]]
     best = np.full(people.n, np.inf)
     for i in range(people.n):
         who = np.full(len(yes), i)

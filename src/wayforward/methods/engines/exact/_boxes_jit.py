@@ -55,13 +55,12 @@ from wayforward.methods.engines.seeker.records import CellForest
 LEGAL_FROM, LEGAL_TO = 18, 19  # rows of `per` beside those of the seeker: what an action may set
 PER_ROWS = 20
 PEAK = 8  # entry of `one` behind those of the seeker: a row costs as much as its dearest change
-NONE_EXISTS, FOUND, OPEN, UNSURE, LEFT_OUT, TOO_DEAR = range(
-    6
-)  # how a search ended; the last: nothing for that little
+NONE_EXISTS, FOUND, OPEN, UNSURE, TOO_DEAR = range(5)  # how a search ended; the last: nothing for that little
 LINEAR, LEVELS, MOVED = range(3)  # kinds of atoms
 TOP = GONE  # column of the nodes that a person can reach: the greatest leaf below
 _INF = np.inf
 _ONE = np.uint64(1)
+_FAR = 1e300
 _LOWEST = np.int64(-(1 << 62))
 _NARROW = 1e-9  # of a span: what is narrower is not split for a rule
 _FEWER = 1e-12  # of a cost: what is dearer by less may be rounding
@@ -79,6 +78,13 @@ def _nearest(f: Any, low: Any, high: Any, per: Any) -> Any:
     x = per[X, f]
     if low <= x <= high:
         return x
+    if np.isnan(x):  # it is filled in, and any value costs the same
+        if np.isfinite(low):
+            v = lattice_inside(f, max(low, per[LEGAL_FROM, f]), 1.0, per)
+            v = lattice_inside(f, v + per[STEP, f], 1.0, per) if v < low else v
+            return v if v <= min(high, per[LEGAL_TO, f]) else np.nan
+        v = lattice_inside(f, min(high, per[LEGAL_TO, f], _FAR), -1.0, per)
+        return v if v <= high else np.nan
     if high < x:
         v = lattice_inside(f, min(high, per[LEGAL_TO, f], x - per[LEAST, f]), -1.0, per)
         if v > high:  # on the lattice, but an ulp outside
@@ -90,11 +96,17 @@ def _nearest(f: Any, low: Any, high: Any, per: Any) -> Any:
     return v if v <= high and v <= per[LEGAL_TO, f] else np.nan
 
 
+@small
+def _other(a: Any, b: Any) -> Any:
+    """Two values are not the same; missing equals missing."""
+    return a != b and not (np.isnan(a) and np.isnan(b))
+
+
 @kernel
 def _cheapest_level(f: Any, bits: Any, per: Any, one: Any) -> Any:
     """The cheapest level of a set; NaN: the set is empty."""
     x = per[X, f]
-    if bits & _bit(x):
+    if not np.isnan(x) and bits & _bit(x):
         return x
     best, least = np.nan, _INF
     for level in range(int(per[N_LEVELS, f])):
@@ -133,7 +145,9 @@ def _all_changes(low: Any, high: Any, bits: Any, active: Any, per: Any, one: Any
         if per[KIND, f] == 0:
             for side in range(2):
                 end = low[f] if side == 0 else high[f]
-                if not np.isfinite(end):
+                if np.isnan(x):
+                    end = 0.0
+                elif not np.isfinite(end):
                     end = x - per[SPAN, f] if side == 0 else x + per[SPAN, f]
                 most = max(most, price_of(f, end, x, weight, per, one))
         else:
@@ -156,6 +170,8 @@ def _keep_payable(
         if one[PEAK] == 0:
             left -= total - price_of(f, row[f], x, weight, per, one)
         if per[KIND, f] == 0:
+            if np.isnan(x):
+                continue
             far = max(far_of(f, left, weight, per, one), 0.0) * (1.0 + 1e-9) + 2.0 * per[TINY, f]
             low[f], high[f] = max(low[f], x - far), min(high[f], x + far)
             continue
@@ -361,6 +377,9 @@ def _extreme(f: Any, side: Any, low: Any, high: Any, bits: Any, per: Any) -> Any
 def _moves(f: Any, low: Any, high: Any, bits: Any, per: Any) -> Any:
     """1 where a feature surely changes all over a box, 0 where it surely does not, else 2."""
     x = per[X, f]
+    if np.isnan(x):
+        gone = np.isnan(low[f]) if per[KIND, f] == 0 else bits[f] == _bit(per[N_LEVELS, f])
+        return 0 if gone else 1
     if per[KIND, f] == 0:
         if not low[f] <= x <= high[f]:
             return 1
@@ -399,7 +418,7 @@ def _linear_at(a: Any, row: Any, rules: Any, per: Any) -> Any:
         elif what == 1:
             part = weight * row[f]
         else:
-            part = weight * (1.0 if row[f] != per[X, f] else 0.0)
+            part = weight * (1.0 if _other(row[f], per[X, f]) else 0.0)
         total += part
         size = max(size, abs(part))
     return total, size
@@ -439,7 +458,7 @@ def _holds(c: Any, row: Any, rules: Any, per: Any) -> Any:
         elif rules.kind[a] == LEVELS:
             if rules.allowed[a] & _bit(per[X, f] if rules.before[a] else row[f]):
                 return True
-        elif (row[f] != per[X, f]) == rules.changed[a]:
+        elif _other(row[f], per[X, f]) == rules.changed[a]:
             return True
     return False
 
@@ -714,8 +733,8 @@ def _bare_all(people: Any, forest: Any, own: Any, rules: Any, room: Any, out: An
     p, g, o, r, m = people, forest, own, rules, room
     return (
         BoxPeople(
-            bare(p.x), bare(p.least), bare(p.greatest), bare(p.weight), bare(p.may), bare(p.levels), bare(p.stays),
-            bare(p.most), bare(p.cutoff), bare(p.limit),
+            bare(p.x), bare(p.least), bare(p.greatest), bare(p.weight), bare(p.may), bare(p.fill), bare(p.levels),
+            bare(p.stays), bare(p.most), bare(p.cutoff), bare(p.limit),
         ),
         CellForest(
             bare(g.nodes), bare(g.value), bare(g.sides), bare(g.roots), bare(g.places), bare(g.cut), bare(g.cells),
@@ -754,18 +773,17 @@ def search_boxes(
     for i in range(n):
         per[X] = people.x[i]
         per[WEIGHT] = people.weight[i]
-        count, can, stuck = 0, True, False
+        count, stuck = 0, False
         low, high, bits = room.low[0], room.high[0], room.bits[0]
         for f in range(d):
             x = per[X, f]
-            gone[f] = np.isnan(x)
-            may[f] = people.may[i, f]
-            wanted = per[USED, f] > 0 or rules.reads[f] or not people.stays[i, f]
-            can = can and not (gone[f] and may[f] and wanted)
-            may[f] = may[f] and wanted and not gone[f]
+            gone[f] = np.isnan(x) and not people.fill[i, f]
+            wanted = people.fill[i, f] or per[USED, f] > 0 or rules.reads[f] or not people.stays[i, f]
+            may[f] = people.may[i, f] and wanted and not gone[f]
+            stuck = stuck or (people.fill[i, f] and not may[f])
             low[f] = high[f] = x
-            bits[f] = _bit(per[N_LEVELS, f] if gone[f] else x) if per[KIND, f] != 0 else np.uint64(0)
-            if per[KIND, f] == 0 and not gone[f]:
+            bits[f] = _bit(per[N_LEVELS, f] if np.isnan(x) else x) if per[KIND, f] != 0 else np.uint64(0)
+            if per[KIND, f] == 0 and not np.isnan(x):
                 room.first[0, f] = room.last[0, f] = _cell(f, x, forest)
             if not may[f]:
                 stuck = stuck or not people.stays[i, f]
@@ -773,26 +791,31 @@ def search_boxes(
             if per[KIND, f] == 0:
                 per[LEGAL_FROM, f] = lattice_inside(f, people.least[i, f], 1.0, per)
                 per[LEGAL_TO, f] = lattice_inside(f, people.greatest[i, f], -1.0, per)
-                low[f], high[f] = min(per[LEGAL_FROM, f], x), max(per[LEGAL_TO, f], x)
+                low[f], high[f] = per[LEGAL_FROM, f], per[LEGAL_TO, f]
+                if not np.isnan(x):
+                    low[f], high[f] = min(low[f], x), max(high[f], x)
                 room.first[0, f], room.last[0, f] = _cell(f, low[f], forest), _cell(f, high[f], forest)
             else:
-                bits[f] = people.levels[i, f] | (bits[f] if people.stays[i, f] else np.uint64(0))
+                stay = bits[f] if people.stays[i, f] and not np.isnan(x) else np.uint64(0)
+                bits[f] = people.levels[i, f] | stay
                 stuck = stuck or bits[f] == 0
             room.active[count] = f
             count += 1
         for c in range(len(live)):
             live[c] = True
             for a in range(rules.atom_at[c], rules.atom_at[c + 1]):
-                if rules.kind[a] != LINEAR:
-                    live[c] = live[c] and not gone[rules.feature[a]]
-                else:
+                if (
+                    rules.kind[a] == LEVELS
+                ):  # unknown where it reads a missing value; whether one stays so is known
+                    f = rules.feature[a]
+                    live[c] = live[c] and not (np.isnan(per[X, f]) if rules.before[a] else gone[f])
+                elif rules.kind[a] == LINEAR:
                     for t in range(rules.term_at[a], rules.term_at[a + 1]):
-                        live[c] = live[c] and not gone[rules.term[t, 0]]
+                        f, what = rules.term[t, 0], rules.term[t, 1]
+                        unknown = what != 2 and (np.isnan(per[X, f]) if what == 0 else gone[f])
+                        live[c] = live[c] and not unknown
         if stuck:  # a level that the rules forbid has nowhere to go
             end[i], bound[i] = NONE_EXISTS, _INF
-            continue
-        if not can:
-            end[i], bound[i] = LEFT_OUT, 0.0
             continue
         active = room.active[:count]
         own_low[:], own_high[:], own_bits[:] = low, high, bits

@@ -37,7 +37,8 @@ class Clauses(NamedTuple):
 class BoxPeople(NamedTuple):
     """What each of n people may do, as the judge has it; cutoff (n,): nothing as dear as this is of interest.
 
-    stays (n, d): the rules about levels let a feature keep its level.
+    fill (n, d): a missing value that is filled in, others stay missing. stays (n, d): the rules about levels let a
+    feature keep its level.
     """
 
     x: Rows
@@ -45,6 +46,7 @@ class BoxPeople(NamedTuple):
     greatest: Rows
     weight: Rows
     may: Mask
+    fill: Mask
     levels: np.ndarray
     stays: Mask
     most: Ints

@@ -10,10 +10,13 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from enum import IntEnum
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from wayforward.deadline import left as time_left
+from wayforward.deadline import look, now
 from wayforward.methods.engines.exact.box_records import BoxPeople, BoxRoom, Clauses, ReachedForest
 from wayforward.methods.engines.exact.isolation_trees import Ordinary, joined
 from wayforward.methods.engines.seeker import packing
@@ -25,26 +28,29 @@ from wayforward.rules.normal_form import Levels, Linear, Moved
 from wayforward.shapes import Floats, Ints, Mask, Rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from wayforward.problem import Population, Problem
     from wayforward.schema import Schema
 
 BOXES = 20_000  # looked at for a person before the search stops with a bound
 _ROOM = 1e-9  # of a span: by so much the judge lets a value miss a bound
 _LEVELS = 62  # of a feature, at most: a bit each
+_WAYS = 64  # of filling in what somebody lacks that are searched
+_PACE = 2_000  # boxes a second, before one was searched for
+_SHARE = 0.5  # of the time that is left, for one person
 _BEGIN = 3.0**-7  # of what the dearest row costs, which is looked at first
-_TINY, _LEAST = (
-    4,
-    12,
-)  # rows of `feature`: what is nearer is the same value; the least change, as the seeker has them
+# rows of `feature`, as the seeker has them: what is nearer is the same value, a change over all of the range, whether
+# the forest asks about it, the least change
+_TINY, _WHOLE, _USED, _LEAST = 4, 8, 11, 12
 
 
 class End(IntEnum):
     """How a search ended: nothing exists; the cheapest was found; neither within the limit; what was found is so near
-    to the boundary that the model itself has to say; a value that is missing may be filled in, which is not searched;
-    nothing was found for as little as was looked at.
+    to the boundary that the model itself has to say; nothing was found for as little as was looked at.
     """
 
-    NONE_EXISTS, FOUND, OPEN, UNSURE, LEFT_OUT, TOO_DEAR = range(6)
+    NONE_EXISTS, FOUND, OPEN, UNSURE, TOO_DEAR = range(5)
 
 
 class BoxAnswer(NamedTuple):
@@ -63,7 +69,8 @@ class ForestBoxes:
 
     complete: what it finds is an option, else something that it does not know may still refuse it (a rule that is not
     linear, plausibility by anything but an isolation forest); its proofs hold all the same. A numeric feature is
-    searched at every value that the schema allows, a missing value only where it stays.
+    searched at every value that the schema allows. Missing values that may be told are filled in or stay: each way is
+    a search of its own, those with the fewest first; beyond 64 ways a person the rest is left open.
     """
 
     def __init__(
@@ -78,6 +85,7 @@ class ForestBoxes:
         self.schema, self.forest, self.feature, self.number = problem.schema, forest, feature, number
         self.need, self.sure, self.provable = sums
         self.ordinary = ordinary
+        self.pace = _PACE  # boxes a second, as the last search went
         self.power = 1.0  # of what a person pays that the search adds up
         self.level_rules, self.clauses, every = _clauses(problem.schema)
         self.complete = every and (problem.plausibility is None or ordinary is not None)
@@ -145,14 +153,82 @@ class ForestBoxes:
         n = people.n
         limits = np.full(n, limit, np.int64) if np.ndim(limit) == 0 else np.asarray(limit, np.int64)
         cutoffs = np.full(n, np.inf) if cutoff is None else np.asarray(cutoff, np.float64)
+        lacks = self._lacks(people)
+        got = self._filled_in(people, np.zeros(lacks.shape, np.bool_), cutoffs, limits)
+        found = np.flatnonzero((got.end == End.FOUND) & lacks.any(1))
+        cost = cutoffs.copy()
+        cost[found] = self._cost(people, found, got.after[found])
+        for who, fill, price in self._ways(people, lacks):
+            some = who[price < cost[who]]
+            fill, price = fill[price < cost[who]], price[price < cost[who]]
+            spent = (got.looked[some] >= limits[some]) | ~fill.any(1)
+            short = some[spent]
+            got.proved[short], got.bound[short] = False, np.minimum(got.bound[short], price[spent])
+            got.end[short] = np.where(got.end[short] == End.FOUND, End.FOUND, End.OPEN)
+            some, fill = some[~spent], fill[~spent]
+            if not some.size:
+                continue
+            more = self._filled_in(people.take(some), fill, cost[some], limits[some] - got.looked[some])
+            new = more.end == End.FOUND
+            got.after[some[new]] = more.after[new]
+            cost[some[new]] = self._cost(people, some[new], more.after[new])
+            either = (got.end[some] == End.FOUND) | new
+            neither = np.where(
+                (got.end[some] == End.OPEN) | (more.end == End.OPEN), End.OPEN, End.NONE_EXISTS
+            )
+            got.end[some] = np.where(either, End.FOUND, neither)
+            got.bound[some] = np.minimum(got.bound[some], more.bound)
+            got.looked[some] += more.looked
+            got.proved[some] &= more.proved
+        return got
+
+    def _cost(self, people: Population, who: Ints, after: Rows) -> Floats:
+        action = np.where(people.schema.differs(after, people.x[who]), after, np.nan)
+        return np.asarray(people.cost(who, action))
+
+    def _lacks(self, people: Population) -> Mask:
+        """(n, d) bool: a missing value that the person may tell, and that the forest or a rule reads."""
+        wanted = (self.feature[_USED] > 0) | self.clauses.reads
+        return np.isnan(people.x) & people.may & wanted
+
+    def _ways(self, people: Population, lacks: Mask) -> Iterator[tuple[Ints, Mask, Floats]]:
+        """Yield who (m,) may fill in which missing values (m, d), and what that alone costs (m,): the fewest first.
+
+        After as many ways as are searched comes one in which nothing is filled in, at what any other costs at least.
+        """
+        if not lacks.any():
+            return
+        fixed, slope, square = self.number[:3]
+        whole = self.feature[_WHOLE]
+        each = people.weight**self.power * (fixed + (slope + square * whole) * whole)
+        column = np.argsort(~lacks, axis=1, kind="stable")
+        count = lacks.sum(1)
+        ways = (way for many in range(1, count.max() + 1) for way in combinations(range(count.max()), many))
+        for tried, way in enumerate(ways):
+            who = np.flatnonzero(count > way[-1])
+            fill = np.zeros((who.size, people.d), np.bool_)
+            price = np.sort(np.where(lacks, each, np.inf), axis=1)[who, : len(way)]
+            if tried < _WAYS:
+                np.put_along_axis(fill, column[who][:, way], True, axis=1)
+                price = np.take_along_axis(each[who], column[who][:, way], axis=1)
+            total = price.max(1) if self.number[-1] > 0 else price.sum(1)
+            yield who, fill, total ** (1.0 / self.power)
+            if tried == _WAYS:
+                return
+
+    def _filled_in(self, people: Population, fill: Mask, cutoffs: Floats, limits: Ints) -> BoxAnswer:
+        """Search with the missing values of fill (n, d) filled in, and no others; see `search`."""
+        n = people.n
         need, sure = np.full(n, self.need, np.int64), np.full(n, self.sure, np.int64)
-        after, end, bound, looked = self._run(people, cutoffs, limits, need, sure, begin=_BEGIN, whole=False)
+        found = self._run(people, fill, cutoffs, limits, need, sure, begin=_BEGIN, whole=False)
+        after, end, bound, looked = found
         # a search keeps to what was observed; a proof, and whoever has nothing else, have all that the judge allows
         endless = np.isinf(cutoffs)
         left = np.flatnonzero((end == End.TOO_DEAR) | ((end == End.NONE_EXISTS) & endless))
         if left.size:
             rest = limits[left] - looked[left]
-            found = self._whole(people.take(left), cutoffs[left], limits[left], rest, need[left], sure[left])
+            some = people.take(left)
+            found = self._whole(some, fill[left], cutoffs[left], limits[left], rest, need[left], sure[left])
             after[left], end[left], bound[left] = found[:3]
             looked[left] += found[3]
         proved = (end == End.NONE_EXISTS) & endless & self.provable
@@ -162,7 +238,7 @@ class ForestBoxes:
             end[unsure[yes]], again = End.FOUND, unsure[~yes]
             if again.size:  # a little inside; what was proved to be too dear still is
                 some = people.take(again)
-                rest = self._run(some, cutoffs[again], limits[again], sure[again], sure[again])
+                rest = self._run(some, fill[again], cutoffs[again], limits[again], sure[again], sure[again])
                 after[again], end[again] = rest[0], np.where(rest[1] == End.FOUND, End.FOUND, End.OPEN)
                 looked[again] += rest[3]
         end[(end == End.NONE_EXISTS) & np.isinf(cutoffs) & ~proved] = End.OPEN
@@ -170,7 +246,7 @@ class ForestBoxes:
         return BoxAnswer(after, end, bound, looked, proved)
 
     def _whole(
-        self, people: Population, cutoff: Floats, limit: Ints, rest: Ints, need: Ints, sure: Ints
+        self, people: Population, fill: Mask, cutoff: Floats, limit: Ints, rest: Ints, need: Ints, sure: Ints
     ) -> tuple[Rows, Ints, Floats, Ints]:
         """Search at once for all that there is; who has no cutoff first within all that the judge allows, where most
         are proved to have nothing. rest (n,): boxes left within what was observed."""
@@ -183,13 +259,13 @@ class ForestBoxes:
         )
         if wide.size:
             some = people.take(wide)
-            found = self._run(some, cutoff[wide], limit[wide], need[wide], sure[wide], wide=True)
+            found = self._run(some, fill[wide], cutoff[wide], limit[wide], need[wide], sure[wide], wide=True)
             for part, mine in zip(out, found, strict=True):
                 part[wide] = mine
         narrow = np.flatnonzero(np.isfinite(cutoff) | (out[1] != End.NONE_EXISTS))
         if narrow.size:
             some = people.take(narrow)
-            found = self._run(some, cutoff[narrow], rest[narrow], need[narrow], sure[narrow])
+            found = self._run(some, fill[narrow], cutoff[narrow], rest[narrow], need[narrow], sure[narrow])
             out[3][narrow] += found[3]
             there = np.isfinite(cutoff[narrow]) | (found[1] != End.NONE_EXISTS)
             for part, mine in zip(out[:3], found, strict=False):
@@ -205,14 +281,28 @@ class ForestBoxes:
         n = people.n
         if not self.provable:
             return np.full(n, np.nan)
-        need = np.full(n, self.need, np.int64)
-        limits = np.full(n, limit, np.int64)
-        _, end, bound, _ = self._run(people, cutoff, limits, need, need, wide=True, begin=_BEGIN)
-        return np.where(end == End.LEFT_OUT, np.nan, np.minimum(bound, cutoff))
+        least, left = np.array(cutoff, np.float64), np.full(n, limit, np.int64)
+        lacks, everybody = self._lacks(people), np.arange(n)
+        stays = (everybody, np.zeros(lacks.shape, np.bool_), np.zeros(n))
+        for way, (who, fill, price) in enumerate(chain([stays], self._ways(people, lacks))):
+            cheap = price < least[who]
+            who, fill, price = who[cheap], fill[cheap], price[cheap]
+            spent = (left[who] < 1) | ((way > 0) & ~fill.any(1))
+            least[who[spent]] = price[spent]
+            who, fill = who[~spent], fill[~spent]
+            if not who.size:
+                continue
+            need = np.full(who.size, self.need, np.int64)
+            _, _, bound, looked = self._run(
+                people.take(who), fill, least[who], left[who], need, need, wide=True, begin=_BEGIN
+            )
+            least[who], left[who] = np.minimum(bound, least[who]), left[who] - looked
+        return least
 
     def _run(
         self,
         people: Population,
+        fill: Mask,
         cutoff: Floats,
         limit: Ints,
         need: Ints,
@@ -252,6 +342,7 @@ class ForestBoxes:
             np.array(high, dtype=np.float64, order="C"),
             np.array(people.weight**self.power, dtype=np.float64, order="C"),
             np.array(may, dtype=np.bool_, order="C"),
+            np.array(fill, dtype=np.bool_, order="C"),
             levels,
             stays,
             np.array(people.max_changes, dtype=np.int64),
@@ -261,12 +352,20 @@ class ForestBoxes:
         out, end = np.empty((n, d)), np.zeros(n, np.int64)
         bound, looked = np.zeros(n), np.zeros(n, np.int64)
         own, space = self._room(d, int(limit.max(initial=1)))
-        _kernels().search_boxes(
-            wishes, self.forest, own, feature, self.number, need, sure,
-            np.zeros(n, np.int64) if self.ordinary is None else self.ordinary.least(people.x),
-            len(self.forest.roots) if self.ordinary is None else self.ordinary.trees,
-            self.clauses, space, begin, whole, out, end, bound, looked,
-        )  # fmt: skip
+        usual = np.zeros(n, np.int64) if self.ordinary is None else self.ordinary.least(people.x)
+        split = len(self.forest.roots) if self.ordinary is None else self.ordinary.trees
+        for some in [slice(0, n)] if time_left() == np.inf else [slice(i, i + 1) for i in range(n)]:
+            mine = BoxPeople(*(part[some] for part in wishes))
+            if time_left() < np.inf:  # compiled code is not stopped: it gets what fits
+                look()
+                np.minimum(mine.limit, max(int(_SHARE * time_left() * self.pace), 1), out=mine.limit)
+            began = now()
+            _kernels().search_boxes(
+                mine, self.forest, own, feature, self.number, need[some], sure[some], usual[some], split,
+                self.clauses, space, begin, whole, out[some], end[some], bound[some], looked[some],
+            )  # fmt: skip
+            if time_left() < np.inf:
+                self.pace = max(int(looked[some].sum()), 1) / max(now() - began, 1e-4)
         return out, end, bound ** (1.0 / self.power), looked
 
     def _room(self, d: int, limit: int) -> tuple[ReachedForest, BoxRoom]:

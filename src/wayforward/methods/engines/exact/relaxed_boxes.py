@@ -29,13 +29,16 @@ if TYPE_CHECKING:
 _ROUND = 24  # boxes of a person that are split at once
 _CLOSE = 1e-7  # bounds that are so near to what somebody has are as good as it
 _ROOM = 1e-9  # of a span: by so much the judge lets a value miss a bound
+_LACKING = 6  # values that somebody lacks, at most; whoever lacks more is left out
 
 
 @dataclass
 class _Boxes:
-    """owner (b,), low and high (b, d), ok (b, L) levels; bound (b,) on the cost of their rows; split: where."""
+    """owner (b,), low and high (b, d), ok (b, L) levels; bound (b,) on the cost of their rows; split: where. way (b,):
+    which of the ways of filling in what people lack (`RelaxedBoxes.filled`) it is of."""
 
     owner: Ints
+    way: Ints
     low: Floats
     high: Floats
     ok: Mask
@@ -65,6 +68,7 @@ class RelaxedBoxes:
             assert isinstance(cost, LpMix)
             fixed, line, square = (0.0, 0.0, cost.l2**2) if kind == "norm" else (0.0, cost.linf, 0.0)
         self.fixed, self.line, self.square = fixed, line / scales.divisor, square / scales.divisor**2
+        self.whole = scales.span
         self.step = np.where(problem.schema.has_levels, np.nan, problem.schema.step)
         self.changes = problem.least_change
         self.rules = bool(problem.schema.rules) and len(problem.schema.compiled_rules.conditions) > 0
@@ -124,7 +128,6 @@ class RelaxedBoxes:
         """
         n, d = people.x.shape
         points = np.full((n, 2, d), np.nan)
-        self.base = self.net.base_of(people.x)
         boxes, unclear = self._everything(people, cutoff)
         boxes = self._bounded(people, boxes, cutoff, points)
         looked = np.bincount(boxes.owner, minlength=n)
@@ -154,31 +157,49 @@ class RelaxedBoxes:
     # -- boxes ---------------------------------------------------------------------------------------------
 
     def _everything(self, people: Population, cutoff: Floats) -> tuple[_Boxes, Mask]:
-        """A box a person of all that the judge allows and the cutoff pays for; (n,) bool: it has a missing value."""
-        schema, x = self.schema, people.x
-        used = self.net.used | self.reads
-        may = people.may & used
-        unclear = (may & np.isnan(x)).any(1)
+        """Boxes of all that the judge allows and the cutoff pays for, one for each way of filling in what a person
+        lacks; (n,) bool: too much is missing, or something has no end."""
+        schema, used = self.schema, self.net.used | self.reads
+        lacks = people.may & used & np.isnan(people.x)
+        owners, fills = [np.arange(people.n)], [np.zeros((people.n, people.d), dtype=bool)]
+        for j in np.flatnonzero(lacks.any(0)):
+            owner, more = np.concatenate(owners), np.concatenate(fills)
+            also = np.flatnonzero(lacks[owner, j] & (lacks[owner].sum(1) <= _LACKING))
+            more = more[also]
+            more[:, j] = True
+            owners.append(owner[also])
+            fills.append(more)
+        who, self.filled = np.concatenate(owners), np.concatenate(fills)
+        x = people.x[who]
+        self.base = self.net.base_of(np.where(self.filled, 0.0, x))
+        unclear = lacks.sum(1) > _LACKING
+        may = people.may[who] & used & (self.filled | ~np.isnan(x))
         room = np.where(np.isnan(self.step), _ROOM * schema.span, 0.0)
         with np.errstate(invalid="ignore"):
             near = people.problem.cost.reach_for(
-                x, np.where(np.isfinite(cutoff), cutoff, 1e300), people.weight
+                people.x, np.where(np.isfinite(cutoff), cutoff, 1e300), people.weight
             )
-            low = np.fmax(people.least - room, np.where(np.isfinite(near[0]), near[0], -np.inf))
-            high = np.fmin(people.greatest + room, np.where(np.isfinite(near[1]), near[1], np.inf))
+            low = np.fmax(people.least - room, np.where(np.isfinite(near[0]), near[0], -np.inf))[who]
+            high = np.fmin(people.greatest + room, np.where(np.isfinite(near[1]), near[1], np.inf))[who]
+            if self.filled.any():  # whatever is filled in costs the same
+                low = np.where(self.filled, (people.least - room)[who], low)
+                high = np.where(self.filled, (people.greatest + room)[who], high)
             low, high = self._inward(low, high)
-            low, high = np.minimum(low, x), np.maximum(high, x)
+            low, high = (
+                np.where(self.filled, low, np.minimum(low, x)),
+                np.where(self.filled, high, np.maximum(high, x)),
+            )
         fixed = ~may | schema.has_levels
         low, high = np.where(fixed, x, low), np.where(fixed, x, high)
-        hidden = schema.has_levels | np.isnan(x)
+        hidden = schema.has_levels | (np.isnan(x) & ~self.filled)
         low, high = np.where(hidden, 0.0, low), np.where(hidden, 0.0, high)
-        unclear |= ~(np.isfinite(low) & np.isfinite(high)).all(1)
+        np.logical_or.at(unclear, who, ~(np.isfinite(low) & np.isfinite(high)).all(1))
         owner, index = schema.level_owner, schema.level_index
         own = index == x[:, owner]
-        ok = np.where(may[:, owner], people.levels | own, own)
-        who = np.flatnonzero(~unclear)
-        boxes = _Boxes(who, low[who], high[who], ok[who], np.zeros(len(who)), np.full(len(who), -1),
-                       np.zeros(len(who)), np.zeros(len(who), bool))  # fmt: skip
+        ok = np.where(may[:, owner], people.levels[who] | own, own)
+        way = np.flatnonzero(~unclear[who])
+        boxes = _Boxes(who[way], way, low[way], high[way], ok[way], np.zeros(len(way)), np.full(len(way), -1),
+                       np.zeros(len(way)), np.zeros(len(way), bool))  # fmt: skip
         return boxes, unclear
 
     def _inward(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -197,33 +218,35 @@ class RelaxedBoxes:
         """What the values of each feature cost and gain: of a number the ends and where the person stands."""
         schema, who = self.schema, boxes.owner
         x, weight = np.nan_to_num(people.x[who]), people.weight[who]
+        filled = self.filled[boxes.way]
         b, d = x.shape
         width = max(3, int(schema.n_levels.max(initial=0)))
         value, cost, gain = np.zeros((b, d, width)), np.full((b, d, width), np.inf), np.zeros((b, d, width))
         power = weight**2 if self.kind == "norm" else weight
         line, square = self.line * weight, self.square * power
         fixed = np.broadcast_to(self.fixed * weight, (b, d))
-        inside = (boxes.low <= x) & (x <= boxes.high)
+        inside = (boxes.low <= x) & (x <= boxes.high) & ~filled
         for k, (place, there) in enumerate(((boxes.low, True), (boxes.high, True), (x, inside))):
-            way = np.abs(place - x)
+            way = np.where(filled, self.whole, np.abs(place - x))
             price = line * way + square * way**2 + fixed * (way > 0.5 * _ROOM * schema.span)
             value[:, :, k], gain[:, :, k] = place, slope * place
             cost[:, :, k] = np.where(there, price, np.inf)
-        numbers = ~schema.has_levels & ~np.isnan(people.x[who])
+        numbers = ~schema.has_levels & (filled | ~np.isnan(people.x[who]))
         cost[~numbers, 1:], cost[~numbers, 0] = np.inf, 0.0
         value[~numbers], gain[~numbers] = 0.0, 0.0
         for j, at in schema.level_columns.items():
-            here = np.flatnonzero(~np.isnan(people.x[who, j]))
+            here = np.flatnonzero(filled[:, j] | ~np.isnan(people.x[who, j]))
             index = np.arange(int(schema.n_levels[j]))
             step = np.abs(index - x[here, j, None])
             step = np.minimum(step, 1.0) if schema.is_categorical[j] else step
+            step = np.where(filled[here, j, None], self.whole[j], step)
             price = (
                 self.line[j] * step * weight[here, j, None] + self.square[j] * step**2 * power[here, j, None]
             )
             price = price + self.fixed * weight[here, j, None] * (step > 0)
             cost[here, j, : len(index)] = np.where(boxes.ok[here][:, at], price, np.inf)
             value[here, j, : len(index)], gain[here, j, : len(index)] = index, table[here][:, at]
-        only = numbers & (boxes.low < boxes.high)
+        only = numbers & (boxes.low < boxes.high) & ~filled
         return BoxMenu(
             value, cost, gain, need, np.where(only, square, 0.0), np.where(only, line, 0.0), fixed, x, boxes.low,
             boxes.high, np.where(only, slope, 0.0),
@@ -235,7 +258,7 @@ class RelaxedBoxes:
         if not len(boxes.owner):
             return boxes
         who = boxes.owner
-        above = self.net.above(NetBoxes(boxes.low, boxes.high, boxes.ok, self.base[who]))
+        above = self.net.above(NetBoxes(boxes.low, boxes.high, boxes.ok, self.base[boxes.way]))
         menu = self._menu(people, boxes, above.slope, above.table, self.need - above.const - above.room)
         relaxed = least_peak(menu) if self.kind == "peak" else least_sum(menu)
         bound = np.sqrt(np.maximum(relaxed.bound, 0.0)) if self.kind == "norm" else relaxed.bound
@@ -248,7 +271,7 @@ class RelaxedBoxes:
 
     def _empty(self, people: Population, boxes: _Boxes) -> Mask:
         """(b,) bool: no row is inside, too many features surely change, or a rule is surely broken."""
-        schema, who = self.schema, boxes.owner
+        schema, who, filled = self.schema, boxes.owner, self.filled[boxes.way]
         x = people.x[who]
         gone = (boxes.low > boxes.high).any(1)
         with np.errstate(invalid="ignore"):
@@ -256,8 +279,9 @@ class RelaxedBoxes:
         for j, at in schema.level_columns.items():
             here = ~np.isnan(x[:, j])
             ok = boxes.ok[:, at]
-            gone |= here & ~ok.any(1)
+            gone |= (here | filled[:, j]) & ~ok.any(1)
             moved[:, j] = here & ~ok[np.arange(len(x)), np.nan_to_num(x[:, j]).astype(np.int64)]
+        moved |= filled
         gone |= moved.sum(1) > people.max_changes[who]
         if self.rules and len(x):
             levels = {j: boxes.ok[:, at] for j, at in schema.level_columns.items()}
@@ -265,7 +289,8 @@ class RelaxedBoxes:
             low, high = boxes.low.copy(), boxes.high.copy()
             for j, ok in levels.items():
                 low[:, j], high[:, j] = ok.argmax(1), ok.shape[1] - 1 - ok[:, ::-1].argmax(1)
-            low, high = np.where(np.isnan(x), np.nan, low), np.where(np.isnan(x), np.nan, high)
+            stays = np.isnan(x) & ~filled
+            low, high = np.where(stays, np.nan, low), np.where(stays, np.nan, high)
             truth = schema.compiled_rules.interval(x, x, low, high, before_levels=own, after_levels=levels)
             gone |= np.asarray((truth == -1).any(1))
         return np.asarray(gone)
@@ -281,25 +306,30 @@ class RelaxedBoxes:
         each = np.arange(b)
         mixed = relaxed.few + relaxed.share[:, None] * (relaxed.enough - relaxed.few)
         mixed = np.where(schema.has_levels, relaxed.enough, mixed)
-        gone = np.isnan(x)
+        filled = self.filled[boxes.way]
+        gone = np.isnan(x) & ~filled
         row = np.where(gone, np.nan, mixed)
         last = np.lexsort((-boxes.bound, who))  # of each person the box of least bound comes last
         points[who[last], 0], points[who[last], 1] = row[last], np.where(gone, np.nan, relaxed.enough)[last]
-        score = self.net.margin(self.base[who], np.where(gone & ~schema.has_levels, 0.0, row))
+        score = self.net.margin(self.base[boxes.way], np.where(gone & ~schema.has_levels, 0.0, row))
         tight: Mask = score >= self.need - 1e-9 * (1.0 + abs(self.need))
         onto = np.where(np.isnan(self.step) | gone, mixed, schema.round(mixed))
-        onto = np.where(np.abs(mixed - np.nan_to_num(x)) <= _ROOM * schema.span, np.nan_to_num(x), onto)
+        at_own = (np.abs(mixed - np.nan_to_num(x)) <= _ROOM * schema.span) & ~filled
+        onto = np.where(at_own, np.nan_to_num(x), onto)
         width = np.where(schema.has_levels | gone, 0.0, boxes.high - boxes.low) / schema.span
         both = np.zeros(x.shape, dtype=bool)  # a level may stay or be another one
         for j, at in schema.level_columns.items():
             width[:, j] = (boxes.ok[:, at].sum(1) - 1).clip(0) / max(int(schema.n_levels[j]) - 1, 1)
             own = boxes.ok[:, at][each, np.nan_to_num(x[:, j]).astype(np.int64)]
-            both[:, j] = own & (width[:, j] > 0) & ~gone[:, j]
+            both[:, j] = own & (width[:, j] > 0) & ~np.isnan(x[:, j])
         can = width > 1e-9
         inside = (
-            (boxes.low <= np.nan_to_num(x)) & (np.nan_to_num(x) <= boxes.high) & ~gone & ~schema.has_levels
+            (boxes.low <= np.nan_to_num(x))
+            & (np.nan_to_num(x) <= boxes.high)
+            & ~np.isnan(x)
+            & ~schema.has_levels
         )
-        moved = np.abs(mixed - np.nan_to_num(x)) > _ROOM * schema.span
+        moved = filled | (np.abs(mixed - np.nan_to_num(x)) > _ROOM * schema.span)
         # 1 what is chosen is half one value and half another; 2 numbers off their lattice, or moved by too little
         part = np.abs(relaxed.enough - relaxed.few) * can * (relaxed.share[:, None] < 1.0)
         part = np.where(schema.has_levels, part > 0, part / schema.span)
@@ -340,7 +370,7 @@ class RelaxedBoxes:
         """The parts of boxes."""
         schema, each = self.schema, np.arange(len(boxes.owner))
         j, levels = boxes.feature, schema.has_levels[boxes.feature]
-        x = np.nan_to_num(people.x[boxes.owner, j])
+        x = people.x[boxes.owner, j]
         parts = []
         at = np.flatnonzero(boxes.around)
         if at.size:
@@ -365,7 +395,8 @@ class RelaxedBoxes:
         at = np.flatnonzero(~levels & ~boxes.around)
         if at.size:
             one, two = boxes.take(at), boxes.take(at)
-            rows, f, cut, mine = np.arange(at.size), j[at], boxes.cut[at], x[at]
+            rows, f, cut = np.arange(at.size), j[at], boxes.cut[at]
+            mine = people.x[boxes.owner[at], f]
             step = self.step[f]
             full = schema.round(np.where(np.arange(schema.d) == f[:, None], cut[:, None], 0.0))[rows, f]
             under = np.where(full > cut, full - step, full)
