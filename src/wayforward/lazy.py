@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
@@ -141,6 +143,28 @@ def _warn(old: str, new: str, level: int) -> None:
         DeprecationWarning,
         stacklevel=level,
     )
+
+
+class _Without(MetaPathFinder):
+    """Answer imports of some packages, made by the thread that made this, as if they were not installed."""
+
+    def __init__(self, packages: frozenset[str]) -> None:
+        self.packages, self.thread = packages, threading.get_ident()
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
+        if fullname.split(".")[0] in self.packages and threading.get_ident() == self.thread:
+            raise ModuleNotFoundError(f"No module named '{fullname}'", name=fullname)
+
+
+@contextmanager
+def without_packages(*packages: str) -> Iterator[None]:
+    """Import meanwhile, in this thread, as if some packages were not installed, but for those imported already."""
+    finder = _Without(frozenset(packages) - sys.modules.keys())
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
 
 
 class _Moved(MetaPathFinder, Loader):

@@ -11,15 +11,16 @@ import re
 import sys
 import threading
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
-from importlib.abc import MetaPathFinder
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from wayforward.errors import FileFormatError, ModelError, WriteError, require
+from wayforward.lazy import without_packages
 from wayforward.model.adapted import first_line
 from wayforward.model.base import Model
 from wayforward.model.catboost_checks import check_catboost
@@ -159,17 +160,6 @@ def _broken(file: Path, error: Exception, what: str) -> FileFormatError:
     )
 
 
-class _Without(MetaPathFinder):
-    """Answer imports of some packages as if they were not installed."""
-
-    def __init__(self, packages: frozenset[str]) -> None:
-        self.packages = packages
-
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
-        if fullname.split(".")[0] in self.packages:
-            raise ModuleNotFoundError(f"No module named '{fullname}'", name=fullname)
-
-
 def own_process() -> None:
     """Say that nobody else in this process uses skops, as in a command: it may start without its list of types."""
     global _OWN_PROCESS
@@ -186,6 +176,16 @@ def before_threads() -> None:
     _skops()
 
 
+def before_models() -> None:
+    """In a process of ours: import what reads tables and runs kernels without what they take along for other uses, such
+    as pyarrow with pandas (some 35 MB; Parquet files are read all the same, and bring it then).
+    """
+    if _OWN_PROCESS:
+        for name in ("pandas", "numba"):
+            with without_packages("pyarrow", "coverage", "cffi"), suppress(ImportError):
+                import_module(name)
+
+
 def _skops() -> Any:
     """Return `skops.io`, imported without torch where that can be, in a process of ours without its list of types, and
     scikit-learn without pandas, which it takes to read files of a kind of data set alone.
@@ -198,29 +198,18 @@ def _skops() -> Any:
     import scipy.special  # noqa: F401  # for whose functions skops looks in all that is imported until it has them
 
     alone = "skops.io" not in sys.modules and threading.active_count() == 1
-    with _without("pandas") if alone and _OWN_PROCESS else nullcontext():
+    with without_packages("pandas") if alone and _OWN_PROCESS else nullcontext():
         import sklearn.utils
 
     listed = sklearn.utils.all_estimators
     if alone and _OWN_PROCESS:
         sklearn.utils.all_estimators = list
     try:
-        with _without("torch") if alone else nullcontext():
+        with without_packages("torch") if alone else nullcontext():
             from skops import io
     finally:
         sklearn.utils.all_estimators = listed
     return io
-
-
-@contextmanager
-def _without(*packages: str) -> Iterator[None]:
-    """Import meanwhile as if some packages were not installed, but for those that are imported already."""
-    finder = _Without(frozenset(packages) - sys.modules.keys())
-    sys.meta_path.insert(0, finder)
-    try:
-        yield
-    finally:
-        sys.meta_path.remove(finder)
 
 
 def _strange(unknown: list[str]) -> list[str]:
@@ -229,7 +218,7 @@ def _strange(unknown: list[str]) -> list[str]:
     if _OWN_PROCESS and any(name.startswith("sklearn.") for name in strange):
         from sklearn.utils import all_estimators
 
-        with _without("torch"):
+        with without_packages("torch"):
             known = {f"{kind.__module__}.{kind.__name__}" for _, kind in all_estimators()}
         strange = [name for name in strange if name not in known]
     return strange

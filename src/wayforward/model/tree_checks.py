@@ -18,6 +18,7 @@ from wayforward.model.ubjson import read_ubjson, unique
 from wayforward.shapes import Ints
 
 _MOST_COLUMNS, _MOST_OUTPUTS = 1_000_000, 100_000
+_KINDS_OF_NODES: dict[Any, Any] = {}  # dtypes, each under itself
 
 
 def check_tree(left: Any, right: Any, column: Any, width: int) -> Ints:
@@ -359,6 +360,10 @@ def _check_predictor(predictor: Any, width: int) -> None:
     for sets in (predictor.raw_left_cat_bitsets, predictor.binned_left_cat_bitsets):
         if sets.ndim != 2 or sets.shape[1] != 8 or (nodes["bitset_idx"][by_codes] >= len(sets)).any():
             raise ValueError("a split has categories that are not there")
+    # each array of a file has a description of its own, as large as a small tree: all share the first one's
+    kind = _KINDS_OF_NODES.setdefault(nodes.dtype, nodes.dtype)
+    predictor.nodes = np.empty(nodes.shape, kind)
+    predictor.nodes[...] = nodes
 
 
 def _check_ensemble(ensemble: Any) -> None:

@@ -351,9 +351,11 @@ def _read(id: str, folder: Path, trained: Path | None = None, threshold: float |
     """Put the problem of a version together. trained: where models that were trained again are. threshold: in place of
     the version's own."""
     from wayforward.model import load, train
+    from wayforward.model.files import before_models
     from wayforward.problem import Problem, Retraining, Target
     from wayforward.world import load_world
 
+    before_models()
     question = json.loads((folder / "question.json").read_text())
     schema, frame, y = _people(folder, question)
     model, world = _one(folder, "model"), _one(folder, "world")

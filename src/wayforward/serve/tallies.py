@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from importlib import import_module
 
 from sqlalchemy import delete, select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from wayforward.language import N_
@@ -17,8 +17,8 @@ _DAYS = 400  # so long the counts of single days stay
 
 def add_to(session: Session, model_id: str, what: str, count: int = 1, day: str = "") -> None:
     """Count so many more."""
-    insert = postgresql.insert if session.get_bind().dialect.name == "postgresql" else sqlite.insert
-    more = insert(Tally).values(model_id=model_id, what=what, day=day, count=count)
+    dialect = import_module(f"sqlalchemy.dialects.{session.get_bind().dialect.name}")
+    more = dialect.insert(Tally).values(model_id=model_id, what=what, day=day, count=count)
     key = ["model_id", "what", "day"]
     session.execute(more.on_conflict_do_update(index_elements=key, set_={"count": Tally.count + count}))
 
