@@ -14,7 +14,10 @@ from wayforward.lazy import without_packages
 
 _ARENA_MAX = -8  # of glibc's mallopt
 _DONTNEED = 4  # of madvise
-_SPARED = ("rich", "charset_normalizer")  # bars of progress and guesses at encodings, for which nobody asks here
+_SPARED = (
+    "rich",
+    "charset_normalizer",
+)  # bars of progress and guesses at encodings, for which nobody asks here
 _MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (r-[x-]p) \S+ \S+ \S+ +/")
 _TURN = 0.001  # seconds that a thread keeps the interpreter while others wait for it, five times less than Python's own
 

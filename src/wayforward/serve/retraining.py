@@ -1,30 +1,27 @@
-"""The process that trains a version again, for lasting plans: ``python -m wayforward.serve.retraining HOME MODEL``."""
+"""The process that gets a version ready: ``python -m wayforward.serve.retraining HOME MODEL`` trains it again, for
+lasting plans, and compiles what searches run."""
 
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from pathlib import Path
 
-from wayforward.errors import ProblemError
+from wayforward.serve.first_answers import answer_once
+from wayforward.serve.process import begin_process
 from wayforward.serve.projects import Projects
 
 DONE = "done"  # a file beside the models: all of them are there
 
 
-def train(home: Path, id: str) -> None:
-    """Train what is not there yet, and write it to the home folder. Raises: ProjectError for no such version."""
+def get_ready(home: Path, id: str) -> None:
+    """Train and compile what is not there yet, and write it. Raises: ProjectError for no such version."""
     projects = Projects(home)
-    problem = projects.project(id).problem
-    if problem.retraining is None:
-        return
-    with suppress(ProblemError):  # a model that decides as before is no reason to try again at each start
-        problem.retraining.condition(problem)
-        problem.retraining.votes(problem, problem.require_reference()[:1])
+    answer_once(projects.project(id))
     place = projects.retrained / id
     place.mkdir(parents=True, exist_ok=True, mode=0o700)
     (place / DONE).touch(mode=0o600)
 
 
 if __name__ == "__main__":
-    train(Path(sys.argv[1]), sys.argv[2])
+    begin_process()
+    get_ready(Path(sys.argv[1]), sys.argv[2])

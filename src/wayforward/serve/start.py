@@ -7,25 +7,23 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from sqlalchemy import func, select
 
-from wayforward.errors import ProblemError
 from wayforward.language import N_
 from wayforward.plain_files import make_folder
 from wayforward.serve import accounts
+from wayforward.serve.first_answers import answer_once
 from wayforward.serve.permissions import Role
-from wayforward.serve.plans import SEED, plans_of, texts
 from wayforward.serve.process import give_back
-from wayforward.serve.projects import Given, Project, published
+from wayforward.serve.projects import Given, published
 from wayforward.serve.retraining import DONE
 from wayforward.serve.services import Services
 from wayforward.serve.storage.tables import ModelVersion, User
-from wayforward.serve.turns import Rank
 
 try:
     import fcntl
@@ -33,7 +31,6 @@ except ImportError:  # Windows has no such locks
     fcntl = None  # type: ignore[assignment]
 
 _DEMO_PEOPLE = 3
-_TRIED = 4  # refused people at most on whom a version is warmed, until one has a plan
 _DEMO_PACES = {"education": 1 / 12, "income": 40.0, "savings": 250.0}  # made up, like its people
 
 
@@ -139,12 +136,11 @@ def warm(services: Services) -> None:
             warm_version(services, id)
     finally:
         services.projects.getting_ready.difference_update(ids)
-        give_back()
 
 
-def train_apart(home: Path, id: str) -> None:
-    """Train the models again in a process of its own, which writes them: it takes minutes and much memory, and
-    applicants do not wait meanwhile. What is there already is not trained twice.
+def prepare_apart(home: Path, id: str) -> None:
+    """Train the models again, and compile what searches run, in a process of its own, which writes both: it takes
+    minutes and much memory, and applicants do not wait meanwhile. What is there already is not done twice.
     """
     if not (home / "retrained" / id / DONE).exists():
         subprocess.run(
@@ -160,34 +156,9 @@ def warm_version(services: Services, id: str) -> None:
         _answered_once(services, id)
     finally:
         services.projects.getting_ready.discard(id)
+        give_back()
 
 
 def _answered_once(services: Services, id: str) -> None:
-    problem, turn = (project := services.projects.project(id)).problem, project.turn
-    rows = problem.reference
-    refused = np.empty((0, problem.schema.d)) if rows is None else rows[~problem.reached(rows)[0]][:_TRIED]
-    if not len(refused):
-        return
-    train_apart(services.settings.home, id)
-    with turn.of(Rank.SEARCH), suppress(ProblemError):
-        if problem.retraining is not None:
-            problem.retraining.condition(problem)
-            problem.retraining.votes(problem, refused[:1])
-    for x in refused[:, None]:
-        with turn.of(Rank.SEARCH):
-            if _went_all_the_way(project, x):
-                return
-
-
-def _went_all_the_way(project: Project, x: np.ndarray) -> bool:
-    """Do what an applicant comes to see first: reasons, plans in words, a first question. Had they a plan?"""
-    from wayforward.answers import reasons
-    from wayforward.people.dialogue import Dialogue
-
-    found = plans_of(project.method, x)
-    texts(found, set())
-    reasons(project.problem, found, 0)
-    dialogue = Dialogue(project.problem, x[0], questionnaire="page", seed=SEED)
-    if dialogue.ask() is not None:
-        dialogue.answer({"limits": {}, "changes": None})
-    return bool(found.found.any())
+    prepare_apart(services.settings.home, id)
+    answer_once(services.projects.project(id))

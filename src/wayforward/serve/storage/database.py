@@ -69,7 +69,10 @@ class Database:
     def _is_current(self) -> bool:
         """Are the tables those of this version? Told without Alembic, which takes half a second and 6 MB."""
         newest = max(file.name for file in (_MIGRATIONS / "versions").glob("[0-9]*.py")).partition("_")[0]
-        with suppress(OperationalError, ProgrammingError), self.engine.connect() as connection:  # no such table
+        with (
+            suppress(OperationalError, ProgrammingError),
+            self.engine.connect() as connection,
+        ):  # no such table
             return connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == newest
         return False
 
