@@ -3,8 +3,8 @@
 For each data set and model, the first refused people, those held out first, in lots of 200 with rules of their own: a
 limit on changes, two numbers that must stay together, acts that exclude or need each other, beside those of the data
 set. Wishes: features that somebody would not touch, limits, few changes, weights. Whoever `local-search` leaves open is
-searched for again by `ocean` or `relu-milp` with what is left of a second. Processor time, the model's own included.
-Results go to benchmarks/results/wished.json.
+searched for again, with more boxes, by `ocean`, `relu-milp` or, of a line, `actionable-recourse`. Processor time, the
+model's own included. Results go to benchmarks/results/wished.json.
 """
 
 from __future__ import annotations
@@ -91,8 +91,11 @@ def measure(cell: str, people: int) -> dict[str, Any]:
         counts["none_exists"] += int((ends == Outcome.NONE_EXISTS).sum())
         counts["open"] += left.size
         if left.size:
-            name = "ocean" if problem.model.forest is not None else "relu-milp"
-            settings = {"boxes": 200_000} if name == "ocean" else {"boxes": 20_000}
+            name, settings = "relu-milp", {"boxes": 20_000}
+            if problem.model.forest is not None:
+                name, settings = "ocean", {"boxes": 200_000}
+            elif len(problem.model.dense.weights) == 1:
+                name, settings = "actionable-recourse", {}
             started = time.process_time()
             more = wf.recommend(problem, x[left], name, preferences=wish.take(left), seed=SEED, **settings)
             again += time.process_time() - started

@@ -12,7 +12,9 @@ ASK += " --summary none"
 
 
 def test_a_page_and_numbers(shell):
-    got = shell(f"{ASK} --group age --cut 40 --cut 65 --group housing --html a.html --json a.json")
+    got = shell(
+        f"{ASK} --group age --cut 40 --cut 65 --group housing --html a.html --json a.json --csv a.csv"
+    )
     numbers = json.loads((shell.folder / "a.json").read_text())
     page = (shell.folder / "a.html").read_text()
     assert [one["name"] for one in numbers["attributes"]] == ["age", "housing", "age and housing"]
@@ -23,6 +25,9 @@ def test_a_page_and_numbers(shell):
     ]
     assert numbers["n"] == 200 and numbers["answered"] == numbers["refused"] > 50
     assert "By age" in page and "By housing" in page and "<script" not in page
+    whole, *rows = shell.rows("a.csv")
+    assert whole["group"] == "everybody" and int(whole["plans"]) > 0 and int(whole["cheapest"]) > 0
+    assert {row["attribute"] for row in rows} >= {"age", "housing"}
     assert "these people trained the model" in got.output and "written: a.html" in got.output
 
 

@@ -484,6 +484,9 @@ def audit(
     html: Annotated[
         Path | None, typer.Option("--html", help="Write one page for an auditor, with figures.")
     ] = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", help="Write how much is proved, one row a group.")
+    ] = None,
     json: Json = None,
     language: Language = None,
     workers: Workers = 1,
@@ -496,8 +499,8 @@ def audit(
     got = look(
         question, method=method, device=device, groups=tuple(group or ()), cuts=tuple(cut or ()), most=n,
         smallest=smallest, second=None if second == "none" else second, twins=twins, again=retrained,
-        summaries=tuple(summary or ("tree",)), correction=correction, budget=budget, html=html, json=json,
-        workers=workers, on=on, honest=honesty, language=language,
+        summaries=tuple(summary or ("tree",)), correction=correction, budget=budget, html=html, csv=csv,
+        json=json, workers=workers, on=on, honest=honesty, language=language,
     )  # fmt: skip
     if not got.overall.found:
         raise typer.Exit(NOBODY)
@@ -578,6 +581,32 @@ def reach(
     from wayforward.cli.reach import look
 
     look(_inputs(locals(), robust=None), most=most, samples=samples, json=json)
+
+
+@app.command()
+def reasons(
+    data: Data = None,
+    train: Train = None,
+    label: Label = None,
+    favourable: Favourable = None,
+    people: People = None,
+    schema: SchemaFile = None,
+    model: ModelName = "gb",
+    n: Number = None,
+    seed: Seed = 0,
+    target_threshold: Threshold = None,
+    world: WorldName = "independent",
+    preferences: Wishes = None,
+    most: Annotated[
+        int, typer.Option("--most", min=1, help="So many reasons a person, the smallest first.")
+    ] = 4,
+    json: Json = None,
+    language: Language = None,
+) -> None:
+    """Say what keeps each no a no whatever else the person does: the smallest sets of features, proved."""
+    from wayforward.cli.reasons import look
+
+    look(_inputs(locals(), robust=None), most=most, json=json, language=language)
 
 
 @app.command()

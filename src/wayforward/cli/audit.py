@@ -42,9 +42,10 @@ def look(
     question: Inputs, *, method: str, device: str | None, groups: Sequence[str], cuts: Sequence[str],
     most: int, smallest: int, second: str | None, twins: int, again: int, summaries: Sequence[str], correction: Any,
     budget: int | None, html: Path | None, json: Path | None, workers: int = 1, on: Any = None, honest: int = 0,
-    language: str | None = None,
+    language: str | None = None, csv: Path | None = None,
 ) -> Audit:  # fmt: skip
     """Do everything that `wayforward audit` does; return the audit."""
+    from wayforward.answers import write_csv
     from wayforward.cli.recommend import choose
     from wayforward.impact.audit import audit
     from wayforward.impact.audit.findings import findings
@@ -54,6 +55,7 @@ def look(
 
     started = time.perf_counter()
     room_for(html, (".html",))
+    room_for(csv, (".csv",))
     room_for(json)
     makers = [summariser(name) for name in summaries if name != "none"]
     if "none" in summaries and makers:
@@ -102,10 +104,12 @@ def look(
         )  # fmt: skip
         if html is not None:
             write_text(html, render(got, title))
+        if csv is not None:
+            write_csv(list(got.proved.get("groups", ())), csv)
         write_json(got.to_dict(), json)
         if str(json) != "-":
             _show(with_titles(got), findings(got))
-            for file in (html, json):
+            for file in (html, csv, json):
                 if file is not None:
                     say(f"written: {file}")
     return got
