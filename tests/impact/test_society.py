@@ -577,3 +577,25 @@ def test_pieces_that_do_not_fit():
         simulate(replace(RECTANGLES, arrivals=1), replace(town, pool=setting.x))
     with pytest.raises(DataError, match="outcome"):
         simulate(replace(BASE, data="loan", outcome="label"))
+
+
+def test_a_lender_who_trains_another_model() -> None:
+    """`trained_by`: the first model and every later one are what the function gives; people are the same."""
+    from wayforward.model import train
+
+    scenario = Scenario(rounds=2, people=60, data="loan", model="lr", group="gender", world="known", outcome="known",
+                        lender={"retrain": 1}, measure=0)  # fmt: skip
+    first, seen = setting_of(scenario), []
+
+    def fit(x, y, seed):
+        seen.append(len(x))
+        return train("lr", first.problem.schema, x, 1 - y if len(seen) == 1 else y, seed=seed)
+
+    other = first.trained_by(fit)
+    assert len(seen) == 1 and np.array_equal(other.x, first.x)
+    before, after = first.problem.reached(first.x)[0], other.problem.reached(first.x)[0]
+    assert (before != after).mean() > 0.9  # it was taught the opposite
+    simulate(scenario, other)
+    assert len(seen) >= 2
+    with pytest.raises(DataError, match="train_x"):
+        replace(first, train_x=None).trained_by(fit)

@@ -21,6 +21,7 @@ from wayforward.problem.population import Evaluated, Population
 from wayforward.problem.problem import Problem
 from wayforward.problem.robust import (
     AllModels,
+    Improvement,
     NextModel,
     Retraining,
     Robust,
@@ -42,6 +43,7 @@ __all__ = [
     "DisclosureWarning",
     "Domain",
     "Evaluated",
+    "Improvement",
     "IsolationForest",
     "KernelDensity",
     "Lof",

@@ -76,6 +76,23 @@ class Setting:
             np.isnan(column), -1, np.searchsorted(np.asarray(self.edges), column, side="right")
         ).astype(np.int64)
 
+    def trained_by(self, train: Callable[[Floats, np.ndarray, int], Any], seed: int = 0) -> Setting:
+        """Return the same society under a lender who trains another model, at first and whenever they retrain.
+
+        train: (rows (m, d), outcomes (m,) 0 or 1, seed) -> a model. Example: ``setting_of(scenario).trained_by(fit)``.
+        Raises: DataError where nobody knows what the first model was trained on.
+        """
+        from wayforward.problem import Problem
+
+        if self.train_x is None or self.train_y is None:
+            raise DataError(
+                "This setting does not hold what its first model was trained on. Give train_x and train_y."
+            )
+        old = self.problem
+        model = train(self.train_x, self.train_y, seed)
+        problem = Problem(old.schema, model, old.target, data=self.train_x, world=old.world, cost=old.cost)
+        return replace(self, problem=problem, train=train)
+
     def draw(self, n: int, seed: int) -> tuple[Floats, Ints, Floats]:
         """n newcomers: rows (n, d), groups (n,), fixed labels (n,) (NaN where outcomes follow from what people do)."""
         fixed = np.full(n, np.nan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wayforward.problem.robust.base import Robust, Together, with_robust
+from wayforward.problem.robust.improvement import Improvement
 from wayforward.problem.robust.models import AllModels
 from wayforward.problem.robust.next_model import NextModel
 from wayforward.problem.robust.noise import Stable, UnderNoise, linear_slope
@@ -12,6 +13,7 @@ from wayforward.problem.robust.weights import WithinDelta
 
 __all__ = [
     "AllModels",
+    "Improvement",
     "NextModel",
     "Retraining",
     "Robust",
