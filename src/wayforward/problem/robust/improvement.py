@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
-from wayforward.errors import ProblemError, did_you_mean
+from wayforward.errors import ProblemError, did_you_mean, is_number
 from wayforward.language import gettext, in_english, marks, one_line
-from wayforward.problem.robust.base import Robust, is_number
+from wayforward.problem.robust.base import Robust
 from wayforward.rules.arrays import operations
 from wayforward.shapes import Floats
 from wayforward.streams import keys_of
