@@ -35,6 +35,14 @@ class RobustContract:
     finds: ClassVar[float] = 0.3
 
     def problem(self, kind: str) -> Problem:
+        """A problem under the condition, put once for all tests of a class."""
+        cached: dict[str, Problem] = type(self).__dict__.get("_problems", {})
+        if kind not in cached:
+            cached[kind] = self.problem_anew(kind)
+            type(self)._problems = cached  # type: ignore[attr-defined]
+        return cached[kind]
+
+    def problem_anew(self, kind: str) -> Problem:
         """A problem under the condition."""
         plain = _case(kind).problem
         return Problem(
@@ -59,7 +67,7 @@ class RobustContract:
 
     def test_fitting_leaves_the_condition_as_it_is(self) -> None:
         """`fit` returns a copy: two problems may share a condition."""
-        one, two = self.problem(self.kinds[0]), self.problem(self.kinds[0])
+        one, two = self.problem(self.kinds[0]), self.problem_anew(self.kinds[0])
         assert one.robust is not two.robust and one.robust is not self.condition
 
     def test_it_never_raises_a_score(self) -> None:

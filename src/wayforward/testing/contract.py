@@ -52,7 +52,7 @@ class MethodContract:
     kinds: ClassVar[tuple[str, ...]] = KINDS
     worlds: ClassVar[tuple[str, ...]] = WORLDS
     finds: ClassVar[float] = 0.0
-    people: ClassVar[int] = 24
+    people: ClassVar[int] = 16
     _answers: ClassVar[dict[tuple[str, str, int], tuple[Case, Recourse]]]
     _methods: ClassVar[dict[int, tuple[Problem, Method]]]
 
@@ -196,24 +196,23 @@ class MethodContract:
 
     @pytest.mark.parametrize(("kind", "world"), CASES)
     def test_the_order_of_people_changes_nothing(self, kind: str, world: str) -> None:
-        """Invariant 5, permuted; fitted anew, the method is the same."""
+        """Invariant 5: half of the people, in another order; fitted anew, the method is the same."""
         it, got = self.ask(kind, world)
-        order = np.random.default_rng(1).permutation(got.n)
-        self._same(self.fitted_anew(it.problem).recommend(it.x[order], 2, seed=3), got[order])
+        half = np.concatenate([np.flatnonzero(it.refused)[::2], np.flatnonzero(~it.refused)[::2]])
+        half = np.random.default_rng(1).permutation(half)[::-1]  # a few stay in their order without
+        self._same(self.fitted_anew(it.problem).recommend(it.x[half], 2, seed=3), got[half])
 
     @pytest.mark.parametrize(("kind", "world"), CASES)
     def test_a_person_alone_gets_the_same_answer(self, kind: str, world: str) -> None:
-        """Invariant 5, alone and in small groups."""
+        """Invariant 5, alone."""
         it, got = self.ask(kind, world)
-        method = self.fitted(it.problem)
-        no = np.flatnonzero(it.refused)
-        for who in (no[1:2], no[2:7]):  # neither begins where everybody's batch does
-            self._same(method.recommend(it.x[who], 2, seed=3), got[who])
+        who = np.flatnonzero(it.refused)[1:2]  # not whom everybody's batch begins with
+        self._same(self.fitted(it.problem).recommend(it.x[who], 2, seed=3), got[who])
 
     def test_the_same_seed_gives_the_same_answers(self) -> None:
         """Twice the same; nothing is kept between calls."""
         it, got = self.ask(self.kinds[0], self.worlds[0])
-        method = self.fitted_anew(it.problem)
+        method = self.fitted(it.problem)
         method.recommend(it.x[:5], 1, seed=9)
         self._same(method.recommend(it.x, 2, seed=3), got)
 

@@ -40,9 +40,11 @@ class PlausibilityContract:
     calibrated: ClassVar[bool] = True
     finds: ClassVar[float] = 0.3
 
-    def fitted(self) -> Plausibility:
-        """The plausibility, fitted to the people whom a problem accepts."""
-        return self.plausibility.fit_problem(_case()[0])
+    @classmethod
+    @lru_cache(maxsize=2)
+    def fitted(cls) -> Plausibility:
+        """The plausibility, fitted once for all tests of a class to the people whom a problem accepts."""
+        return cls.plausibility.fit_problem(_case()[0])
 
     def test_it_says_what_it_is(self) -> None:
         """A name, and one sentence."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -145,13 +146,18 @@ def random_model(schema: Schema, x: np.ndarray, kind: str, seed: int = 0) -> Any
 
 
 @lru_cache(maxsize=64)
-def case(kind: str = "linear", world: str = "independent", seed: int = 0, n: int = 40) -> Case:
-    """A problem with a model of `kind` in one of `WORLDS`, and n people; the same for the same arguments."""
+def _problem(kind: str, world: str, seed: int) -> tuple[Problem, np.random.Generator]:
+    """Train a model and put the question once, for people of any number; the generator goes on with the people."""
     rng = np.random.default_rng([seed, KINDS.index(kind), WORLDS.index(world)])
     schema = random_schema(rng)
     data = random_people(schema, 400, rng)
     what: World | None = small_world() if world == "causal" else None
-    problem = Problem(
-        schema, random_model(schema, data, kind, seed), Target(favourable=1), data=data, world=what
-    )
-    return Case(problem, random_people(schema, n, rng))
+    model = random_model(schema, data, kind, seed)
+    return Problem(schema, model, Target(favourable=1), data=data, world=what), rng
+
+
+@lru_cache(maxsize=64)
+def case(kind: str = "linear", world: str = "independent", seed: int = 0, n: int = 40) -> Case:
+    """A problem with a model of `kind` in one of `WORLDS`, and n people; the same for the same arguments."""
+    problem, rng = _problem(kind, world, seed)
+    return Case(problem, random_people(problem.schema, n, deepcopy(rng)))

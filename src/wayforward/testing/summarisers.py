@@ -23,7 +23,7 @@ from wayforward.problem import Population
 from wayforward.shapes import People
 from wayforward.testing.problems import Case, case
 
-_PEOPLE = 160
+_PEOPLE = 100
 _PAIR, _REST = "pair", "everybody else"
 
 
