@@ -140,7 +140,7 @@ def test_without_a_planted_gap_corrected_p_values_are_seldom_small():
         groups = [Groups.of("made up", rng.choice(["a", "b", "c"], 250)), Groups.of("sex", x, SCHEMA)]
         got = audit(
             lender(), x, groups, "nearest-observable", beside=None, society=False, summaries=(), seed=seed,
-            intersections=False,
+            intersections=False, lasting_of=0, proved_of=0,
         )  # fmt: skip
         alarms += got.n_significant > 0
     assert alarms <= 2

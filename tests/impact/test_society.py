@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -205,15 +206,21 @@ def test_the_best_scores_are_granted_first():
     assert granted.sum() == 20 and score[granted].min() >= np.sort(score)[-20]
 
 
+@cache
+def base() -> History:
+    """The whole run of `BASE`, for tests that compare another with it."""
+    return simulate(BASE)
+
+
 def test_the_same_seed_is_the_same_run_and_another_is_not():
-    one, two = simulate(BASE), simulate(BASE)
+    one, two = base(), simulate(BASE)
     assert one.same(two) and not one.same(simulate(replace(BASE, seed=4)))
     np.testing.assert_array_equal(one.society.x, two.society.x)
 
 
 def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path: Path):
     """Stopped in every round, retrained models and acting people included; then more rounds than at first."""
-    whole = simulate(BASE)
+    whole = base()
     file = tmp_path / "state.npz"
 
     class Stop(Exception):
@@ -236,14 +243,14 @@ def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path: Path):
 def test_a_checkpoint_of_another_question_is_refused(tmp_path: Path):
     """Another cost, rule, target or demand to withstand gives other advice: its rounds are no part of this run."""
     file, first = tmp_path / "state.npz", rectangle_setting()
-    simulate(replace(RECTANGLES, rounds=1), first, checkpoint=file)
+    simulate(replace(RECTANGLES, rounds=1), first, method=Follow(), checkpoint=file)
     p = first.problem
 
     def setting(schema: wf.Schema = p.schema, **more: Any) -> Setting:
         model = wf.wrap(above, schema, output="label", classes=(0, 1))
         return replace(first, problem=wf.Problem(schema, model, p.target, data=p.reference, **more))
 
-    simulate(RECTANGLES, setting(), checkpoint=file)
+    simulate(RECTANGLES, setting(), method=Follow(), checkpoint=file)
     for other in (
         setting(cost=LpMix(l2=1.0)),
         setting(p.schema.with_rules("after.x <= 3")),
@@ -251,18 +258,18 @@ def test_a_checkpoint_of_another_question_is_refused(tmp_path: Path):
         setting(plausibility=Neighbours(k=3)),
     ):
         with pytest.raises(FileFormatError, match="another scenario"):
-            simulate(replace(RECTANGLES, rounds=3), other, checkpoint=file)
+            simulate(replace(RECTANGLES, rounds=3), other, method=Follow(), checkpoint=file)
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path):
     file = tmp_path / "state.npz"
-    simulate(replace(RECTANGLES, rounds=1), rectangle_setting(), checkpoint=file)
+    simulate(replace(RECTANGLES, rounds=1), rectangle_setting(), method=Follow(), checkpoint=file)
     for other, word in ((replace(RECTANGLES, seed=5), "another"), (replace(RECTANGLES, rounds=0), "beyond")):
         with pytest.raises((FileFormatError, DataError), match=word):
-            simulate(other, rectangle_setting(), checkpoint=file)
+            simulate(other, rectangle_setting(), method=Follow(), checkpoint=file)
     file.write_bytes(b"PK no zip")
     with pytest.raises(FileFormatError, match="does not hold"):
-        simulate(RECTANGLES, rectangle_setting(), checkpoint=file)
+        simulate(RECTANGLES, rectangle_setting(), method=Follow(), checkpoint=file)
     with pytest.raises(FileFormatError, match="npz"):
         simulate(RECTANGLES, rectangle_setting(), checkpoint=tmp_path / "state.pkl")
 
@@ -339,12 +346,18 @@ LASTING = replace(
 )  # fmt: skip
 
 
+@cache
+def plain_advice() -> History:
+    """The run in which nobody asks for advice that lasts."""
+    return simulate(LASTING)
+
+
 @pytest.mark.parametrize(
     "robust", ["noise:0.02,draws=20", pytest.param(["models:3"], marks=pytest.mark.slow)]
 )
 def test_robust_advice_holds_longer_and_costs_more(robust: Any):
     """A lender who retrains: more of the advice is still a yes when people return; a new model gets new conditions."""
-    plain = simulate(LASTING)
+    plain = plain_advice()
     lasts = simulate(replace(LASTING, advice={"robust": robust}))
     assert lasts.figure("holds", over=True)[0] > plain.figure("holds", over=True)[0] + 0.1
     assert lasts.figure("cost")[0] > plain.figure("cost")[0]

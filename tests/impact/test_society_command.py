@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,38 +65,6 @@ def test_mistakes_end_in_one_line(tmp_path: Path, text: str, word: str):
     out = ran(f"society {tmp_path}/bad.yaml", 2)
     assert word in out and "Traceback" not in out
     assert "loan" in ran(f"society {tmp_path}/none.yaml", 2)
-
-
-@pytest.mark.slow
-def test_a_killed_run_goes_on_as_if_nothing_had_been(tmp_path: Path):
-    """The process is killed (no chance to tidy up) each time a round is saved; the end is that of a whole run."""
-    (tmp_path / "my.yaml").write_text(
-        "rounds: 3\npeople: 300\narrivals: 30\nworld: known\nlender: {capacity: 0.5, retrain: 2}\n"
-        "compliance: {kind: willing, error: 0.01, delay: [1, 2], leave: 0.05}\nsample: 100\n"
-    )
-    state = tmp_path / "my.npz"
-
-    def start(*more: str) -> subprocess.Popen[bytes]:
-        line = ["-c", "from wayforward.cli.app import app; app()", "society", "my.yaml", *more]
-        return subprocess.Popen(
-            [sys.executable, *line], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-
-    killed = 0
-    for _ in range(8):
-        before = state.stat().st_mtime_ns if state.exists() else 0
-        run = start("--checkpoint", "my.npz", "--json", "parts.json")
-        while run.poll() is None and (state.stat().st_mtime_ns if state.exists() else 0) == before:
-            time.sleep(0.005)
-        if run.poll() is not None:
-            break
-        run.kill()
-        run.wait()
-        killed += 1
-    assert run.wait() == 0 and killed >= 2
-    assert start("--json", "whole.json").wait() == 0
-    parts, whole = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("parts", "whole"))
-    assert [parts.pop("seconds"), whole.pop("seconds")] and parts == whole
 
 
 def test_a_run_without_rounds_and_without_measures(tmp_path: Path):

@@ -259,7 +259,7 @@ def test_the_best_tree_has_no_more_leaves_than_the_bound() -> None:
 
 @lru_cache(maxsize=4)
 def learnt(kind: str, world: str, seed: int = 0) -> tuple[Problem, np.ndarray, TreeRules]:
-    got = case(kind, world, n=160)
+    got = case(kind, world, n=100)
     x = got.x[got.refused]
     return got.problem, x, Tree(steps=200, rows=150, mixed=0).learn(got.problem.population(x), seed)
 
@@ -346,11 +346,11 @@ def test_tables_of_one_kind(kind: str) -> None:
         schema = Schema(
             tuple(Feature(name=f"c{j}", kind="categorical", levels=("a", "b", "c")) for j in range(4))
         )
-        x = rng.integers(0, 3, (200, 4)).astype(float)
+        x = rng.integers(0, 3, (120, 4)).astype(float)
         yes = lambda rows: (rows == 2).sum(1) >= 3
     else:
         schema = Schema(tuple(Feature(name=f"r{j}", kind="real", low=0, high=10) for j in range(4)))
-        x = rng.uniform(0, 10, (200, 4))
+        x = rng.uniform(0, 10, (120, 4))
         yes = lambda rows: rows.sum(1) > 24
     problem = decided(schema, yes, x)
     got = summarize(problem, x[~yes(x)], Tree(steps=200, mixed=0), beside=None)

@@ -12,7 +12,7 @@ from wayforward import Problem, Schema, Target
 
 
 def build(schema: Schema, bias: float, weights: Mapping[str, float | Sequence[float]]) -> Any:
-    """A fitted pipeline whose log-odds are bias + weight x value (numbers) or + the weight of the level."""
+    """A fitted classifier whose log-odds are bias + weight x value (numbers) or + the weight of the level."""
     from sklearn.compose import ColumnTransformer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -22,19 +22,24 @@ def build(schema: Schema, bias: float, weights: Mapping[str, float | Sequence[fl
     levels = [f for f in schema.features if f.has_levels]
     middle = schema.snap(np.where(np.isfinite(schema.low), schema.low, 0.0))
     frame = schema.decode(np.stack([middle, middle]), like="pandas")
-    parts: list[Any] = [("numbers", "passthrough", numbers)] if numbers else []
-    parts += [(f.name, OneHotEncoder(categories=[list(f.levels)]), [f.name]) for f in levels]
-    model = make_pipeline(ColumnTransformer(parts), LogisticRegression()).fit(frame, [0, 1])
+    head = LogisticRegression()
+    model: Any = head
+    if levels:  # numbers alone need no step before, each asking of which takes as long as a small search
+        coder = OneHotEncoder(categories=[list(f.levels) for f in levels])
+        parts: list[Any] = [("numbers", "passthrough", numbers)] if numbers else []
+        parts.append(("levels", coder, [f.name for f in levels]))
+        model = make_pipeline(ColumnTransformer(parts), head)
+    model.fit(frame, [0, 1])
     coef = [float(weights.get(name, 0.0)) for name in numbers]  # type: ignore[arg-type]
     for f in levels:
         coef += list(weights.get(f.name, [0.0] * f.n_levels))  # type: ignore[arg-type]
-    model[-1].coef_, model[-1].intercept_ = np.array([coef]), np.array([float(bias)])
+    head.coef_, head.intercept_ = np.array([coef]), np.array([float(bias)])
     return model
 
 
 @pytest.fixture(scope="session")
 def linear_model() -> Callable[..., Any]:
-    """linear_model(schema, bias, weights): the pipeline alone."""
+    """linear_model(schema, bias, weights): the classifier alone."""
     return build
 
 

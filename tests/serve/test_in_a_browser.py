@@ -107,22 +107,29 @@ def scripts() -> bool:
     return True
 
 
-@pytest.fixture
-def page(address, language, scripts) -> Iterator[Any]:
-    """A page of chromium that keeps what its console says."""
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A browser, started once for the tests of a file; each has a context, and so cookies, of its own."""
     with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(
+        started = driver.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
         )
-        one = chromium.new_context(
-            viewport={"width": 1200, "height": 900}, locale=language, java_script_enabled=scripts
-        ).new_page()
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(chromium, address, language, scripts) -> Iterator[Any]:
+    """A page of chromium that keeps what its console says."""
+    with chromium.new_context(
+        viewport={"width": 1200, "height": 900}, locale=language, java_script_enabled=scripts
+    ) as context:
+        one = context.new_page()
         one.set_default_timeout(120_000)  # a loaded machine is slow, which is no fault of a page
         one.complaints = []
         one.on("console", lambda said: one.complaints.append(said.text) if said.type == "error" else None)
         one.on("pageerror", lambda error: one.complaints.append(str(error)))
         yield one
-        chromium.close()
 
 
 def look_over(page: Any) -> None:

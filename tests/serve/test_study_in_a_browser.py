@@ -11,6 +11,7 @@ from .test_in_a_browser import (
     LOOKED_OVER,
     address,
     both_languages,
+    chromium,
     database,
     faults,
     follow,
@@ -25,7 +26,7 @@ from .test_in_a_browser import (
 )
 from .test_study_tasks import PERSON
 
-__all__ = ["address", "database", "language", "page", "pytestmark", "screens", "scripts"]
+__all__ = ["address", "chromium", "database", "language", "page", "pytestmark", "screens", "scripts"]
 
 
 @both_languages

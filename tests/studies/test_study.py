@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -91,6 +93,8 @@ def test_five_of_the_seven_quoted_distances_agree() -> None:
 
 @pytest.mark.slow
 def test_a_small_replication_writes_its_pages_and_goes_on_from_stored_studies(tmp_path, monkeypatch) -> None:
+    once = functools.cache(simulated)
+    monkeypatch.setattr("wayforward_studies.study.run.simulated", once)
     request = StudyRequest(n=40, seeds=2, out=tmp_path / "out", cache=tmp_path)
     work = StudyReplication(request)
     pages = [work.page(name) for name in request.pages]
@@ -98,9 +102,10 @@ def test_a_small_replication_writes_its_pages_and_goes_on_from_stored_studies(tm
         name for page in pages for name in page.files
     }
     assert all(page.quick and "A quick look" in page.markdown() for page in pages)
-    numbers = simulated(40, 1)["numbers"]
     first = next(row for row in pages[0].rows if row["number"] == "intercept")
-    assert first["mean"] == pytest.approx((simulated(40, 0)["numbers"][0, 0] + numbers[0, 0]) / 2, rel=1e-4)
+    one, two = (once(40, seed)["numbers"][0, 0] for seed in (0, 1))
+    assert first["mean"] == pytest.approx((one + two) / 2, rel=1e-4)
+    assert once.cache_info().misses == 2  # those two studies are what was made, each once
     plans = sum(row["plans"] for row in pages[1].rows if row["quantity"] == "sparsity")
     assert plans == pytest.approx(40 * 5)
     monkeypatch.setattr("wayforward_studies.study.run.simulated", lambda *_: pytest.fail("simulated again"))
