@@ -17,6 +17,7 @@ from wayforward.methods.engines.exact.forest_boxes import BOXES, ForestBoxes
 from wayforward.methods.engines.exact.relaxed_boxes import RelaxedBoxes
 from wayforward.problem import IsolationForest
 from wayforward.problem.enumeration import cheapest_among_all
+from wayforward.problem.proofs import knows_costs, no_cheaper
 from wayforward.recourse import Recourse
 from wayforward.shapes import Floats
 
@@ -34,13 +35,15 @@ _LISTED, _LISTED_DEAR = (
     4_096,
 )  # actions of a person that are all tried; where the model is dear to ask
 _TOGETHER = 256
+_FEW = 2_000  # boxes of actions, each led through the world, that a person has at most
 
 
 def certified(recourse: Recourse, *, boxes: int = BOXES, end: float = np.inf) -> Recourse:
     """Return the answer with `Recourse.bound`: proved, nothing that is allowed for a person costs less.
 
     By branch and bound over boxes for forests and boosted trees, for linear models and networks of rectified units
-    (see `RelaxedBoxes`), by trying everything where a person's actions can be listed; elsewhere nothing is proved.
+    (see `RelaxedBoxes`), by trying everything where a person's actions can be listed, and, in worlds with bounds on
+    what follows, over boxes of actions; elsewhere nothing is proved, and `meta["not_certified"]` says why.
     boxes: looked at for a person before the bound reached is returned. Whatever fails costs the certificates of those
     for whom it fails, never the answer. `meta["certified"]` says how many boxes were allowed.
     end: when its time is over (`wayforward.deadline.now`): nothing is proved of whose turn has not come by then.
@@ -66,6 +69,8 @@ def certified(recourse: Recourse, *, boxes: int = BOXES, end: float = np.inf) ->
             least[ask] = least_costs(people, recourse.cost[ask].min(axis=1), boxes)
     got = recourse.with_bound(least)
     got.meta["certified"] = int(boxes)
+    if ask.size and np.isnan(least[ask]).all():
+        got.meta["not_certified"] = _why_not(problem)
     return got
 
 
@@ -108,4 +113,17 @@ def _bounders(problem: Problem) -> list[Bounder]:
     out.append(
         lambda people, cutoff, _: cheapest_among_all(people, _LISTED if cheap else _LISTED_DEAR, cutoff)
     )
+    if knows_costs(problem):  # whatever follows
+        out.append(lambda people, cutoff, boxes: no_cheaper(people, cutoff, min(boxes, _FEW)))
     return out
+
+
+def _why_not(problem: Problem) -> str:
+    """What no bound can be proved without, where nothing was."""
+    if not problem.world.bounded:
+        return "What follows from acts in this world has no bounds, and nobody's actions could be listed."
+    if not problem.model.bounded:
+        return "The model shows nothing that could be bounded, and nobody's actions could be listed."
+    if not knows_costs(problem):
+        return "The cost does not grow with each act alone, and nobody's actions could be listed."
+    return "The bounds of the model were too wide for as many boxes as were allowed."

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wayforward.problem import branching
 from wayforward.problem.branching import ActionBoxes
+from wayforward.problem.cost import LpMix
 from wayforward.problem.enumeration import none_among_all
 from wayforward.problem.population import Population
-from wayforward.shapes import Mask, Rows
+from wayforward.shapes import Floats, Mask, Rows
+
+if TYPE_CHECKING:
+    from wayforward.problem.problem import Problem
 
 _BOXES = 512  # boxes a person's reach may be split into before the proof is given up
 _TIGHT_BOXES = 4_096  # the same, where the model says what its bounds are too wide by
@@ -19,6 +24,7 @@ _FAR = 1e300
 _EVEN = 0.25  # of a span: a feature as wide is split as if so much of what bounds are too wide by hung on it
 _PEOPLE = 64  # at once: bounds the memory that boxes take
 _ACTIONS = 32_768  # of a person that are all tried where boxes settle nothing
+_LESS, _HALVINGS = 1e-7, 6  # of a cost: what is cheaper by less is not; how often what is cheaper is halved
 _DEAR_ACTIONS = 4_096  # the same, where the model itself has to answer all of them, or a learned world
 
 
@@ -58,14 +64,42 @@ def settled(people: Population) -> tuple[Mask, Rows]:
     return proved, way
 
 
+def knows_costs(problem: Problem) -> bool:
+    """Whether `no_cheaper` can prove: bounds on the model and on what follows, a cost that grows with each act."""
+    cost = problem.cost
+    return problem.model.bounded and problem.world.bounded and (cost.separable or isinstance(cost, LpMix))
+
+
+def no_cheaper(people: Population, cutoff: Floats, most: int) -> Floats:
+    """(n,) proved: no allowed action that turns the decision costs less; at most cutoff (n,), NaN: nothing is proved.
+
+    By the search of `settled`, consequences included, among actions within a cost: first all that is cheaper than the
+    cutoff, then, by halves, less. most: boxes a person in each of these searches.
+    """
+    low, top, share = np.zeros(people.n), np.ones(people.n), np.full(people.n, 1.0 - _LESS)
+    open_ = np.arange(people.n)
+    for _ in range(1 + _HALVINGS):
+        for some in np.array_split(open_, -(-open_.size // _PEOPLE)):
+            proved = _Search(people.take(some), share[some] * cutoff[some], most).run()[0]
+            low[some[proved]], top[some[~proved]] = share[some[proved]], share[some[~proved]]
+        open_ = np.flatnonzero(top - low > _LESS * 2)
+        if not open_.size:
+            break
+        share[open_] = (low[open_] + top[open_]) / 2
+    return np.where(low > 0, low * cutoff, np.nan)
+
+
 @dataclass
 class _Search:
     """Branch and bound for some people at once; nobody's boxes are seen by anybody else's.
 
-    led (n, d) bool: features that a consequence may move. loose: nothing is known of how.
+    cutoff (n,): only actions that cost less count. limit: boxes a person, None for as many as is usual. led (n, d)
+    bool: features that a consequence may move. loose: nothing is known of how.
     """
 
     people: Population
+    cutoff: Floats | None = None
+    limit: int | None = None
     led: Mask = field(init=False)
     loose: bool = field(init=False)
     legal: tuple[Rows, Rows] = field(init=False)  # (n, d) twice: how far a consequence may lead
@@ -83,14 +117,15 @@ class _Search:
     def run(self) -> tuple[Mask, Mask, Rows]:
         """(n,), (n,) bool: proved that nothing exists, and seen that something does; and what that is (n, d)."""
         people, n = self.people, self.people.n
-        self.exists, self.way, self.most = np.zeros(n, dtype=bool), np.full(people.x.shape, np.nan), _BOXES
+        self.exists, self.way = np.zeros(n, dtype=bool), np.full(people.x.shape, np.nan)
+        self.most = _BOXES if self.limit is None else self.limit
         given_up, tried = np.zeros(n, dtype=bool), np.ones(n, dtype=np.int64)
-        boxes = branching.everything(people, self.led, loose=self.loose)
+        boxes = self._within(branching.everything(people, self.led, loose=self.loose))
         for _ in range(_ROUNDS):
             counted = self._counted(boxes)
             if counted is not None:
                 boxes = boxes.take(np.flatnonzero(~branching.few_changes(people, boxes, counted)))
-            boxes, loose = self._possible(boxes)
+            boxes, loose = self._possible(self._payable(boxes))
             width = branching.widths(people, boxes)
             undecided = ~boxes.acts & ~boxes.rests
             width = np.maximum(width, 0.75 * undecided)
@@ -144,7 +179,7 @@ class _Search:
             if problem.independent:
                 self._middles(boxes, rows[~missed], bounds.least[~missed], bounds.most[~missed])
             if bounds.loose is not None and problem.independent:
-                loose[rows], self.most = bounds.loose, _TIGHT_BOXES
+                loose[rows], self.most = bounds.loose, _TIGHT_BOXES if self.limit is None else self.limit
             ask = rows[~missed & bounds.constant]
             gone[ask] = self._ask_model(boxes, after, ask)
         gone |= self._points(boxes, np.flatnonzero(~gone))
@@ -166,6 +201,29 @@ class _Search:
             good = people.allowed(who, action, row) & ~np.isnan(action).all(1)
             self._note(who[good], action[good])
         return ~yes
+
+    def _within(self, boxes: ActionBoxes) -> ActionBoxes:
+        """Take from boxes of everything what alone costs as much as the cutoff."""
+        if self.cutoff is None:
+            return boxes
+        people = self.people
+        low, high = people.problem.cost.reach_for(people.x, self.cutoff, people.weight)
+        numbers = people.may & ~people.schema.has_levels & ~np.isnan(people.x)
+        boxes.low = np.where(numbers, np.fmax(boxes.low, low), boxes.low)
+        boxes.high = np.where(numbers, np.fmin(boxes.high, high), boxes.high)
+        return boxes
+
+    def _payable(self, boxes: ActionBoxes) -> ActionBoxes:
+        """Leave out boxes in which whatever is surely set costs as much as the cutoff."""
+        if self.cutoff is None or not len(boxes):
+            return boxes
+        x = self.people.x[boxes.owner]
+        nearest = np.clip(x, boxes.low, boxes.high)
+        for j, ok in boxes.levels.items():
+            away = np.where(ok, np.abs(np.arange(ok.shape[1]) - x[:, j, None]), np.inf)
+            nearest[:, j] = np.where(ok.any(1), away.argmin(1), x[:, j])
+        cost = self.people.cost(boxes.owner, np.where(boxes.acts & ~np.isnan(x), nearest, np.nan))
+        return boxes.take(np.flatnonzero(cost < self.cutoff[boxes.owner]))
 
     def _note(self, who: np.ndarray, action: Rows) -> None:
         self.exists[who], self.way[who] = True, action
