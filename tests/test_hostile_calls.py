@@ -249,7 +249,8 @@ AUDITED = {
     "most": ODD[1:], "workers": tuple(v for v in ODD if v is not True), "method": NOT_TEXT, "correction": ODD,
     "intersections": tuple(v for v in ODD if v is not True), "society": tuple(v for v in ODD if v is not True),
     "groups": ODD, "others": (None, True, "x", 5, b"x", object(), len), "problem": ODD,
-    "summaries": (None, True, -1, 1.5, object(), len), "say": (True, "x", 5), "see": (True, "x", 5),
+    "preferences": ODD[1:], "summaries": (None, True, -1, 1.5, object(), len),
+    "say": (True, "x", 5), "see": (True, "x", 5),
 }  # fmt: skip
 ATTACKED = {
     "seeds": ODD, "most": ODD, "seed": ODD, "queries": (None, True, "x", 5, {}, (1,), ("a",), object()),
@@ -326,6 +327,7 @@ ARGUMENTS = {
         lambda c, n, v: c.ledger.spend(**{"client": "a", "answers": 1} | {n: v}),
     ),
     **of_each({"cut": (True, "x", 5, [[1]], ["a"], {})}, lambda c, n, v: Groups.of("a", [1, 2], **{n: v})),
+    **of_each({"schema": (True, "x", 5)}, lambda c, n, v: Groups.of("a", [1, 2], v)),
     **of_each({"labels": (None, 5, "x", len)}, lambda c, n, v: Groups.of("a", v)),
     "no audit": (lambda c: audit_page(c.people, "a.html"), DataError, "audit is a DataFrame. Give a Audit"),
     "workers on an array": (lambda c: c.ask(c.people, on=np.array([])), WorkerError, "on=.* is not known"),

@@ -71,6 +71,8 @@ class Groups:
         """
         name, feature = str(name), None
         if schema is not None:
+            if not hasattr(schema, "features"):
+                raise DataError(f"schema={shown(schema)} is none. Give a Schema, or leave it out for labels.")
             if name not in schema.names:
                 raise DataError(
                     f"There is no feature '{name}' to make groups of. Known: {', '.join(schema.names)}. "

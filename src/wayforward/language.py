@@ -121,6 +121,11 @@ def translated(text: str) -> str:
     return text.make() if isinstance(text, Translatable) else text
 
 
+def reason(error: Exception) -> str:
+    """Return what an error says, in the language in use where it was raised with a `Translatable`."""
+    return translated(error.args[0]) if error.args and isinstance(error.args[0], str) else str(error)
+
+
 def gettext(message: str, /, **values: object) -> str:
     """Return a text in the language in use, `{name}` in it replaced by what is given."""
     text = catalog(language()).gettext(message) if message else ""

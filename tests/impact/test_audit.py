@@ -21,7 +21,7 @@ from wayforward.impact.audit.page import render
 from wayforward.impact.audit.proved import proved_by_group
 from wayforward.impact.audit.worst_off import worst_off
 from wayforward.impact.summaries.globe_ce import GlobeCe
-from wayforward.language import in_english, use_language
+from wayforward.language import translated, use_language
 from wayforward.model import train, wrap
 from wayforward.problem import Problem, Target
 from wayforward.schema import Feature, Schema
@@ -258,7 +258,10 @@ def test_a_group_of_two_cannot_be_had_by_subtraction_or_the_page_says_so(others,
     )  # fmt: skip
     one = got["club"]
     assert {g.name for g in one.groups if g.hidden} == ({"pair", "rare"} if guarded else {"pair"})
-    assert ("could be worked out" in " ".join(one.notes)) == guarded
+    assert "could be worked out" in " ".join(
+        one.notes
+    )  # of another group how its people fared is withheld at least
+    assert [g.name for g in one.groups if g.counts_withheld and not g.hidden] == ([] if guarded else ["a"])
     assert ("takes all other groups from everybody" in " ".join(one.notes)) != guarded
     text = got.to_dict()
     for attribute in text["attributes"]:
@@ -324,7 +327,7 @@ def test_only_small_groups_means_nothing_is_compared():
         ({"groups": [np.zeros(3)]}, "Groups.of"),
         ({"groups": Groups.of("club", ["a", "b"] * 5)}, "10 people"),
         ({"smallest": 1}, "smallest=1"),
-        ({"most": 0}, "answers nobody"),
+        ({"most": 0}, "most=0 is no whole number"),
         ({"correction": "bonferroni"}, "benjamini-hochberg"),
         ({"summaries": ["trees"]}, "Did you mean 'tree'?"),
         ({"summaries": ["tree", "tree"]}, "twice"),
@@ -398,6 +401,8 @@ def test_too_few_for_rules_is_said():
     some = np.flatnonzero(~lender().reached(x)[0])[:18]
     got = audit(lender(), x[some], Groups.of("club", ["a", "b"] * 9), smallest=2, beside=None, society=False)
     assert got.summaries == () and "too few to learn lines" in " ".join(got.notes)
+    with use_language("de"):
+        assert "zu wenige, um Regeln" in " ".join(map(translated, got.notes))
     assert "Rules for many" not in render(got)
 
 
@@ -500,7 +505,8 @@ def test_two_plans_of_a_group_are_not_told_apart_from_their_people():
     x[few[2:], 1] = 79
     problem = Problem(SCHEMA, model, Target(favourable=1), data=x)
     x[few, 2] = 1000.0
-    club = Groups.of("club", np.where(np.isin(np.arange(len(x)), few), "few", "many"))
+    of_all = np.where(np.arange(len(x)) % 3 == 0, "guard", "many")
+    club = Groups.of("club", np.where(np.isin(np.arange(len(x)), few), "few", of_all))
     got = audit(
         problem, x, club, "nearest-observable", summaries=["globe-ce"], beside="local-search", society=False
     )
@@ -512,6 +518,10 @@ def test_two_plans_of_a_group_are_not_told_apart_from_their_people():
     assert "usable" in compared and not {"cost", "burden"} & compared and not got["club"].agreement
     assert not any(one.metric == "cost" for one in got["club"].simpson)
     assert "too few plans to tell" in render(got)
+    guard, many = got["club"].groups[
+        1:
+    ]  # what the two pay is in no difference of all and of the others either
+    assert guard.figures["cost"].n == 0 < guard.figures["usable"].n and many.figures["cost"].n > 3
 
 
 def test_shares_of_two_answered_are_withheld_in_the_first_sentence_too():
@@ -519,7 +529,66 @@ def test_shares_of_two_answered_are_withheld_in_the_first_sentence_too():
     refused = ~lender().reached(everybody)[0]
     x = everybody[np.r_[np.flatnonzero(~refused)[:30], np.flatnonzero(refused)[:2]]]
     got = audit(lender(), x, Groups.of("sex", x, SCHEMA), beside=None, society=False, summaries=())
-    assert got.overall.withheld and lead(got).endswith("2 of these have a plan that was checked and works.")
+    assert got.overall.withheld and lead(got).endswith("how they fared: that is withheld.")
+    told = got.to_dict()
+    assert told["overall"]["found"] is None and not told["proved"]["groups"] and not told["fixed"]["groups"]
+
+
+def figures_of(part, people):
+    """Everything that a part of the JSON tells by group, as {attribute: {group: people behind it}}."""
+    out = {}
+    for one in part:
+        out.setdefault(one["attribute"], {})[one["group"]] = people(one)
+    return out
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_how_few_fared_is_nowhere_in_an_audit_and_cannot_be_worked_out(seed):
+    """Groups of which 0 to 4 are answered: no table tells of 1 or 2, nor do all people less the other groups."""
+    x, rng = people(160, seed), np.random.default_rng(seed)
+    refused = ~lender().reached(x)[0]
+    names = np.array(["a", "b", "c", "d"])
+    label = rng.choice(names, len(x), p=(0.55, 0.33, 0.06, 0.06))
+    label[np.flatnonzero(refused & (label == "d"))[rng.integers(1, 3) :]] = "a"
+    clubs = Groups.of("club", label)
+    got = audit(
+        lender(), x, [clubs, Groups.of("sex", x, SCHEMA)], beside=None, society=False, summaries=("tree",), twins_of=0,
+        seed=seed,
+    )  # fmt: skip
+    told = got.to_dict()
+    answered = {name: int((refused & (label == name)).sum()) for name in names}
+    assert 0 < answered["d"] < 3
+    (club,) = (a for a in told["attributes"] if a["name"] == "club")
+    outcomes = {g["group"]: g["answered"] for g in club["groups"] if g["found"] is not None}
+    tables = [
+        outcomes,
+        figures_of(told["fixed"]["groups"], lambda one: one["n"]).get("club", {}),
+        figures_of(told["proved"]["groups"], lambda one: one["plans"] or 0).get("club", {}),
+        figures_of(told["robustness"]["groups"], lambda one: one["n"]).get("club", {}),
+        figures_of(told["summaries"][0]["groups"], lambda one: one["served"]["n"]).get("club", {}),
+        {g["group"]: g["figures"]["usable"]["n"] for g in club["groups"]},
+        {g["group"]: g["figures"]["copies"]["n"] for g in club["groups"] if "copies" in g["figures"]},
+    ]
+    whole = [
+        told["answered"], told["fixed"]["groups"][0]["n"], told["proved"]["groups"][0]["plans"],
+        told["robustness"]["groups"][0]["n"], told["summaries"][0]["told_of"], told["answered"],
+        told["overall"]["figures"]["copies"]["n"] if "copies" in told["overall"]["figures"] else 0,
+    ]  # fmt: skip
+    for table, n in zip(tables, whole, strict=True):
+        shown = {name: count for name, count in table.items() if count}
+        assert min(shown.values(), default=3) >= 3 and "d" not in shown
+        assert not shown or n - sum(shown.values()) == 0 or n - sum(shown.values()) >= 3
+    crossed = next(a for a in told["attributes"] if a["intersection"])
+    parts = {g["group"]: g for g in crossed["groups"]}
+    for (
+        club_name
+    ) in names:  # a row of the crossing: the withheld are none, or three people and two parts at least
+        row = [g for name, g in parts.items() if name.startswith(f"{club_name} and")]
+        out = [g for g in row if g["found"] is None]
+        told_of = sum(g["answered"] for g in row if g["found"] is not None)
+        count = int((refused & (label == club_name)).sum()) - told_of
+        shown = [g for g in row if g["answered"] and g["found"] is not None]
+        assert club_name not in outcomes or not shown or count == 0 or (count >= 3 and len(out) > 1)
 
 
 def test_groups_asked_for_the_same_are_told_so_and_no_feature_is_the_most_apart():

@@ -340,7 +340,8 @@ def _show(got: Audit, findings: list[str]) -> None:
                 (
                     "" if one is None else one.name, gettext(group.name) if one is None else group.name,
                     marks(f"{group.people:,}"), _percent(f["refused"].value), marks(f"{group.answered:,}"),
-                    _percent(f["usable"].value), marks(f"{group.proved:,}"),
+                    _percent(f["usable"].value),
+                    gettext("withheld") if group.counts_withheld else marks(f"{group.proved:,}"),
                     "–" if not f["cost"].n else cost.estimate(f["cost"]),
                 )
             )  # fmt: skip

@@ -26,18 +26,19 @@ _COMPARED = ("refused", "usable", "proved", "plausible", "cost", "burden", "cost
 _COMPARED_CROSSED = ("refused", "usable", "cost")  # of parts of two attributes: many groups, so few measures
 
 
-def compare(measured: Measured, groups: Groups, crossed: bool) -> AttributeAudit:
-    """Measure and compare the groups of one attribute, or (crossed) the parts of two."""
+def compare(measured: Measured, groups: Groups, parts: tuple[Groups, Groups] | None = None) -> AttributeAudit:
+    """Measure and compare the groups of one attribute, or those where two attributes meet (parts)."""
+    crossed = parts is not None
     measured.progress(f"comparing by {groups.name}", 0, 1)
     figures = tuple(group_figures(measured, name, groups.mask(g)) for g, name in enumerate(groups.names))
     unlabelled = int((groups.member < 0).sum())
     figures, notes = suppress_small_groups(figures, unlabelled, measured.smallest)
     label = groups.member[measured.who]
-    if measured.fewest > FEWEST:
-        rest = label < 0
-        figures = suppress_few_outcomes(
-            figures, int(rest.sum()), int((rest & measured.has_cost).sum()), measured.fewest, whole=crossed
-        )
+    rest = label < 0
+    figures = suppress_few_outcomes(
+        figures, int(rest.sum()), int((rest & measured.has_cost).sum()), measured.fewest,
+        whole=crossed and measured.fewest > FEWEST, sums=() if parts is None else _sums_of(*parts),
+    )  # fmt: skip
     by_answers, of_all = pairs_of(figures, crossed), pairs_of(figures, crossed, of_all=True)
     notes += _notes(figures, crossed, bool(of_all), measured.smallest, measured.fewest)
     gaps: list[Gap] = []
@@ -51,16 +52,12 @@ def compare(measured: Measured, groups: Groups, crossed: bool) -> AttributeAudit
         measures = [
             metric
             for metric in (_COMPARED_CROSSED if crossed else _COMPARED)
-            if (
-                (a, b) in of_all
-                if metric == "refused"
-                else answers and _is_published(measured, figures, a, b, metric)
-            )
+            if ((a, b) in of_all if metric == "refused" else answers and _is_published(figures, a, b, metric))
         ]
         if not everyone[1].any() or not measures:
             continue
         gaps += _gaps(measured, groups.name, names, (one, two), everyone, measures)
-        if not crossed and answers and _is_published(measured, figures, a, b, "cost"):
+        if not crossed and answers and _is_published(figures, a, b, "cost"):
             agreements += agreement(measured, groups.name, names, one, two)
             alike += gaps_among_alike(measured, groups, names, one, two)
     return AttributeAudit(
@@ -75,6 +72,12 @@ def compare(measured: Measured, groups: Groups, crossed: bool) -> AttributeAudit
         simpson=tuple(alike),
         notes=tuple(notes),
     )
+
+
+def _sums_of(a: Groups, b: Groups) -> list[list[int]]:
+    """Return the parts, as `Groups.cross` counts them, that make up each group of two attributes."""
+    rows = [[i * b.n_groups + j for j in range(b.n_groups)] for i in range(a.n_groups)]
+    return rows + [list(column) for column in zip(*rows, strict=True)]
 
 
 def pairs_of(figures: Sequence[GroupFigures], crossed: bool, of_all: bool = False) -> list[Pair]:
@@ -171,12 +174,10 @@ def _counted(groups: Sequence[tuple[str, int]]) -> str:
     return quoted_list([f"{translated(name)} ({n})" for name, n in groups])
 
 
-def _is_published(
-    measured: Measured, figures: Sequence[GroupFigures], a: int, b: int | None, metric: str
-) -> bool:
+def _is_published(figures: Sequence[GroupFigures], a: int, b: int | None, metric: str) -> bool:
     """Is the figure of both groups told? Where few are withheld, a gap would tell it all the same."""
     sides = [figures[g].figures for g in (a, b) if g is not None]
-    return measured.fewest <= FEWEST or all(metric not in side or side[metric].n > 0 for side in sides)
+    return all(metric not in side or side[metric].n > 0 for side in sides)
 
 
 def _gaps(

@@ -67,9 +67,9 @@ class GroupFigures:
     served: share of the answered whom each common budget serves. needed: cost within which a quarter, half, three
     quarters and nine in ten of the answered are served, inf where so many never are. compared: enough answered
     people to; compared_refused: enough people to compare who is refused, which needs no answer.
-    withheld: so few that a mean would tell of a person; only counts are published. Where one or two have a plan,
-    acted_on, needed and curve are withheld, too. hidden: why nothing of the group is on the page and in JSON, counts
-    included; '' where it is published. counts_withheld: how the answered ended is not told, either.
+    withheld: so few that a mean would tell of a person; how many were refused and answered is published. Where one or
+    two have a plan, acted_on, needed and curve are withheld, too. hidden: why nothing of the group is on the page and
+    in JSON, counts included; '' where it is published. counts_withheld: how the answered ended is not told, either.
     """
 
     name: str
@@ -245,6 +245,7 @@ def group_figures(measured: Measured, name: str, member: Mask) -> GroupFigures:
         needed=tuple(NOTHING if few else _cost_to_serve(cost, share) for share in SHARES_SERVED),
         curve=tuple(float((cost <= b).mean()) for b in measured.grid) if len(cost) and not few else (),
         withheld=withheld,
+        counts_withheld=withheld,
     )
 
 
@@ -255,7 +256,8 @@ def _estimates(measured: Measured, member: Mask, mine: Mask, withheld: bool) -> 
     for key, values in measured.measures.items():
         if key in RATES:
             part = values[mine]
-            found[key] = stats.rate(part > 0, np.isfinite(part))
+            share = stats.rate(part > 0, np.isfinite(part))
+            found[key] = share if share.n >= measured.fewest else NOTHING
         else:
             means[key] = values[mine]
     found |= {

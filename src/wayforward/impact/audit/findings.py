@@ -112,11 +112,9 @@ def lead(audit: Audit) -> str:
         audit.n, refused=words.number(audit.refused), share=words.percent(overall.figures["refused"].value, 1),
     )  # fmt: skip
     usable = words.percent(overall.figures["usable"].value, 1)
-    if not np.isfinite(overall.figures["usable"].value):  # withheld: the counts are all that is told
-        have = ngettext(
-            "{n} of these has a plan that was checked and works.",
-            "{n} of these have a plan that was checked and works.",
-            overall.found,
+    if overall.counts_withheld:
+        have = gettext(
+            "So few were answered that it would tell of a person how they fared: that is withheld."
         )
     elif audit.answered < audit.refused:
         have = ngettext(

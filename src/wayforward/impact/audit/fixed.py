@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wayforward.impact.audit.figures import Measured
+from wayforward.impact.audit.suppression import may_be_told
 from wayforward.problem.verification import verdicts
 
 _MOST = 50_000  # actions of a person that are listed
@@ -29,13 +30,10 @@ def fixed_by_group(measured: Measured, how: np.ndarray, hidden: set[tuple[str, s
 
     how (m,): see `verdicts_of`. Returns plain values.
     """
-    rows = [_row("", "everybody", how)]
+    rows = [_row("", "everybody", how)] if len(how) >= measured.fewest else []
     for groups in measured.attributes:
-        label = groups.member[measured.who]
-        for g, name in enumerate(groups.names):
-            some = how[label == g]
-            if len(some) >= measured.fewest and (groups.name, name) not in hidden:
-                rows.append(_row(groups.name, name, some))
+        told = may_be_told(groups.member[measured.who], groups, measured.fewest, hidden)
+        rows += [_row(groups.name, name, how[some]) for name, some in told]
     return {"most_listed": _MOST, "groups": rows}
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from wayforward.answers import words
 from wayforward.impact.audit.figures import Measured
+from wayforward.impact.audit.suppression import may_be_told
 from wayforward.impact.audit.wording import feature_titles
 from wayforward.language import N_, gettext, ngettext
 from wayforward.methods.certificates import certified
@@ -53,23 +54,30 @@ def proved_by_group(
     looked[at] = True
     none = np.isin(how, ("proved", "listed"))
 
-    def row(attribute: str, group: str, some: Mask) -> dict[str, Any]:
+    def row(attribute: str, group: str, some: Mask, plans_told: bool = True) -> dict[str, Any]:
         of, without = gap[some & looked], some & ~usable
         inside = [int((of <= most_above).sum()) for most_above in (PROVED_GAP, 0.01, _MOST_ABOVE)]
+        plans: dict[str, int | None] = {
+            "plans": of.size, "cheapest": inside[0], "within_1": inside[1] - inside[0],
+            "within_5": inside[2] - inside[1], "plans_open": of.size - inside[2],
+        }  # fmt: skip
         return {
-            "attribute": attribute, "group": group, "plans": of.size, "cheapest": inside[0],
-            "within_1": inside[1] - inside[0], "within_5": inside[2] - inside[1], "plans_open": of.size - inside[2],
+            "attribute": attribute, "group": group, **(plans if plans_told else dict.fromkeys(plans)),
             "without": int(without.sum()), "none_exists": int((without & none).sum()),
             "without_open": int((without & ~none).sum()),
         }  # fmt: skip
 
-    rows = [row("", "everybody", np.ones(len(usable), dtype=bool))]
+    everybody = np.ones(len(usable), dtype=bool)
+    rows = (
+        [row("", "everybody", everybody, len(at) >= measured.fewest)]
+        if len(usable) >= measured.fewest
+        else []
+    )
     for groups in measured.attributes:
         label = groups.member[measured.who]
-        for g, name in enumerate(groups.names):
-            some = label == g
-            if some.sum() >= measured.fewest and (groups.name, name) not in hidden:
-                rows.append(row(groups.name, name, some))
+        enough = {name for name, _ in may_be_told(label[looked], groups, measured.fewest, hidden)}
+        told = may_be_told(label, groups, measured.fewest, hidden)
+        rows += [row(groups.name, name, some, name in enough) for name, some in told]
     return {"most_plans": most, "groups": rows}
 
 
@@ -81,7 +89,10 @@ def table(audit: Audit) -> list[dict[str, str]]:
         group = gettext("everybody") if not attribute else f"{attribute}: {side['group']}"
         rows.append(
             {gettext("Group"): group}
-            | {gettext(title): words.number(side[key]) for key, title in _COLUMNS.items()}
+            | {
+                gettext(title): gettext("withheld") if side[key] is None else words.number(side[key])
+                for key, title in _COLUMNS.items()
+            }
         )
     return rows
 

@@ -12,7 +12,8 @@ from wayforward.errors import WayforwardError
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.impact.audit.figures import Measured
-from wayforward.language import N_, Translatable, gettext
+from wayforward.impact.audit.suppression import may_be_told
+from wayforward.language import Translatable, gettext, reason
 from wayforward.shapes import Ints, Mask
 
 _ERROR = 0.05  # standard deviation of errors in carrying out a plan, in shares of a feature's range
@@ -42,28 +43,28 @@ def robustness_by_group(
         votes = np.zeros((len(others), len(recourse)), dtype=bool)
         votes[:, at] = AllModels(others).fit(measured.problem).votes(recourse.after[at, 0])
     rows = []
-    for attribute, name, some in _sides(measured, at):
-        if len(some) < measured.fewest:
-            continue
+    for attribute, name, some in _sides(measured, at, hidden):
         try:
             result = robustness(
                 recourse[some], measured.problem, sigma=_ERROR, draws=_DRAWS, seed=measured.seed
             )
         except WayforwardError as error:
-            note = partial(gettext, N_("Whether advice lasts was not measured: {why}"), why=str(error))
-            measured.notes.append(Translatable(note))
+            measured.notes.append(Translatable(partial(_not_measured, error)))
             return {}
-        if (attribute, name) not in hidden:
-            rows.append(_row(attribute, name, result.noise, votes[:, some]))
+        rows.append(_row(attribute, name, result.noise, votes[:, some]))
     return {"error": _ERROR, "models": len(others), "groups": rows}
 
 
-def _sides(measured: Measured, at: Ints) -> list[tuple[str, str, Ints]]:
-    """Return (attribute, group, positions among the answered): everybody first, then each group."""
-    out = [("", "everybody", at)]
+def _not_measured(error: WayforwardError) -> str:
+    return gettext("Whether advice lasts was not measured: {why}", why=reason(error))
+
+
+def _sides(measured: Measured, at: Ints, hidden: set[tuple[str, str]]) -> list[tuple[str, str, Ints]]:
+    """Return (attribute, group, positions among the answered): everybody first, then each group that may be told."""
+    out = [("", "everybody", at)] if len(at) >= measured.fewest else []
     for groups in measured.attributes:
-        label = groups.member[measured.who[at]]
-        out += [(groups.name, name, at[label == g]) for g, name in enumerate(groups.names)]
+        told = may_be_told(groups.member[measured.who[at]], groups, measured.fewest, hidden)
+        out += [(groups.name, name, at[some]) for name, some in told]
     return out
 
 

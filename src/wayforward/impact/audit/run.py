@@ -51,15 +51,15 @@ from wayforward.impact.audit.twins import Twins, twins, why_no_twins
 from wayforward.impact.audit.unread import Unread
 from wayforward.impact.audit.worst_off import worst_off_of
 from wayforward.impact.privacy import FEWEST
-from wayforward.language import Translatable, gettext, use_language
+from wayforward.language import Translatable, gettext, reason, use_language
 from wayforward.methods import chosen_method
+from wayforward.preferences import Preferences
 from wayforward.problem import Problem
 from wayforward.shapes import Floats, Ints, People, PersonMask
 
 if TYPE_CHECKING:
     from wayforward.impact.summaries import Summariser
     from wayforward.methods import Method
-    from wayforward.preferences import Preferences
     from wayforward.schema import Schema
     from wayforward.workers import Kind
 
@@ -132,6 +132,8 @@ def audit(
     require_whole(least=1, workers=workers, **({} if most is None else {"most": most}))
     require_switch(intersections, "intersections")
     require_switch(society, "society")
+    if preferences is not None:
+        require_kind(preferences, Preferences, "preferences")
     require_function(say, "say")
     require_function(see, "see")
     corrected(np.empty(0), correction)  # is there such a correction?
@@ -169,7 +171,7 @@ def audit(
         see(measured)
     measured = _with_second_method(measured, beside)
     chosen = _attributes(measured, intersections, fewest)
-    audits = [compare(measured, one, crossed) for one, crossed in chosen]
+    audits = [compare(measured, one, parts) for one, parts in chosen]
     audits = [_with_twins(one, measured, twins_of) for one in audits]
     if society:
         audits = with_segregation(audits, measured)
@@ -275,8 +277,6 @@ def _refused(problem: Problem, x: People, most: int | None, seed: int) -> tuple[
         )
     who = np.flatnonzero(refused)
     if most is not None and len(who) > most:
-        if most < 1:
-            raise DataError(f"most={most} answers nobody. Use 1 or more, or leave it out.")
         who = np.sort(np.random.default_rng([seed, 5]).choice(who, most, replace=False))
     return refused, who
 
@@ -339,13 +339,14 @@ def _with_second_method(measured: Measured, beside: str | Method | None) -> Meas
             workers=method.workers_, on=method.on_,
         )  # fmt: skip
     except WayforwardError as error:
-        why = str(error).rstrip(".")
-        measured.notes.append(
-            Translatable(lambda: gettext("No second method stands beside the first: {why}.", why=why))
-        )
+        measured.notes.append(Translatable(partial(_no_second, error)))
         return measured
     cost = np.where(recourse.found[:, 0], recourse.plain_cost[:, 0], np.nan)
     return replace(measured, second=second.name, second_cost=cost)
+
+
+def _no_second(error: WayforwardError) -> str:
+    return gettext("No second method stands beside the first: {why}.", why=reason(error).rstrip("."))
 
 
 def _large_enough(attributes: Sequence[Groups], fewest: int, notes: list[str]) -> list[Groups]:
@@ -379,9 +380,11 @@ def _many_parts(name: str, n: int) -> str:
     return gettext("{name} has {n} parts, too many to compare. Make fewer groups.", name=name, n=n)
 
 
-def _attributes(measured: Measured, intersections: bool, fewest: int) -> list[tuple[Groups, bool]]:
-    """Return each attribute, then (True) each intersection of two of them; a note where it has too many parts."""
-    out = [(one, False) for one in measured.attributes]
+def _attributes(
+    measured: Measured, intersections: bool, fewest: int
+) -> list[tuple[Groups, tuple[Groups, Groups] | None]]:
+    """Return each attribute, then each intersection with the two it is of; a note where it has too many parts."""
+    out: list[tuple[Groups, tuple[Groups, Groups] | None]] = [(one, None) for one in measured.attributes]
     for a, b in itertools.combinations(measured.attributes, 2) if intersections else ():
         crossed = a.cross(b)
         if fewest > FEWEST and cells_of_few(a, b, fewest):
@@ -390,7 +393,7 @@ def _attributes(measured: Measured, intersections: bool, fewest: int) -> list[tu
         if crossed.n_groups > _MOST_PARTS:
             measured.notes.append(Translatable(partial(_many_parts, crossed.name, crossed.n_groups)))
         else:
-            out.append((crossed, True))
+            out.append((crossed, (a, b)))
     return out
 
 

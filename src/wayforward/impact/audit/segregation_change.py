@@ -14,7 +14,7 @@ from wayforward.impact.audit.comparison import MOST_PAIRED
 from wayforward.impact.audit.figures import Measured
 from wayforward.impact.audit.result import AttributeAudit
 from wayforward.impact.segregation import before_after_each
-from wayforward.language import N_, Translatable, gettext
+from wayforward.language import Translatable, gettext, reason
 from wayforward.shapes import Ints
 
 _POPULATION = 6000  # people among whom segregation is measured
@@ -34,12 +34,14 @@ def with_segregation(audits: list[AttributeAudit], measured: Measured) -> list[A
             try:
                 one = replace(one, society=_changes(measured, groups, rows, answers, large))
             except WayforwardError as error:
-                note = Translatable(
-                    partial(gettext, N_("Segregation was not measured: {why}"), why=str(error))
-                )
+                note = Translatable(partial(_not_measured, error))
                 one = replace(one, notes=(*one.notes, note))
         out.append(one)
     return out
+
+
+def _not_measured(error: WayforwardError) -> str:
+    return gettext("Segregation was not measured: {why}", why=reason(error))
 
 
 def _changes(

@@ -17,7 +17,7 @@ from wayforward.impact.audit.result import AttributeAudit
 from wayforward.impact.privacy import FEWEST
 from wayforward.impact.summaries import Summariser, Summary, summarize
 from wayforward.impact.summaries.registry import summariser
-from wayforward.language import N_, Translatable, gettext
+from wayforward.language import Translatable, gettext, reason
 from wayforward.shapes import Floats, Mask
 
 
@@ -52,12 +52,12 @@ def summaries_of(measured: Measured, summarisers: Sequence[Summariser], most: in
                 )
             )  # fmt: skip
         except WayforwardError as error:
-            why = str(error).rstrip(".")
-            note = partial(
-                gettext, N_("No rules for many were made by {name}: {why}."), name=one.name, why=why
-            )
-            measured.notes.append(Translatable(note))
+            measured.notes.append(Translatable(partial(_none_made, one.name, error)))
     return out
+
+
+def _none_made(name: str, error: WayforwardError) -> str:
+    return gettext("No rules for many were made by {name}: {why}.", name=name, why=reason(error).rstrip("."))
 
 
 def with_line_gaps(

@@ -1,20 +1,21 @@
-"""What an audit withholds: everything that would tell of one or two people."""
+"""What an audit withholds: everything that would tell of a few people. What is told of a group is decided here."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from wayforward.answers import words
 from wayforward.answers.words import in_quotes
-from wayforward.evaluate.stats import NOTHING
+from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.groups import Groups
 from wayforward.impact.audit.figures import RATES, GroupFigures
 from wayforward.impact.privacy import FEWEST
-from wayforward.impact.summaries.summary import Summary
+from wayforward.impact.summaries.summary import Served, Summary
 from wayforward.language import Translatable, gettext, translated
+from wayforward.shapes import Mask
 
 
 def suppress_small_groups(
@@ -94,32 +95,68 @@ def cells_of_few(one: Groups, other: Groups, fewest: int) -> bool:
 
 
 def suppress_few_outcomes(
-    figures: tuple[GroupFigures, ...], unlabelled: int, unlabelled_found: int, fewest: int, whole: bool
-) -> tuple[GroupFigures, ...]:
+    figures: tuple[GroupFigures, ...], unlabelled: int, unlabelled_found: int, fewest: int, whole: bool,
+    sums: Sequence[Sequence[int]] = (),
+) -> tuple[GroupFigures, ...]:  # fmt: skip
     """Withhold how the answered of a group ended where they are fewer than `fewest`, and means where fewer have a plan.
 
-    Where everybody less the others would tell of fewer, the smallest other group's are withheld, too; all of them where
-    two attributes meet (whole), whose own figures are told beside. unlabelled, unlabelled_found: of no group.
+    Where everybody less the others would tell of fewer, the smallest other group's are withheld, too. Where two
+    attributes meet, whose own figures are told beside: all of them (whole), or in each of the `sums` (positions of the
+    parts that make up a group of one of the two) another one. unlabelled, unlabelled_found: of no group.
     """
-    ends = _to_withhold([f.answered for f in figures], unlabelled, fewest, whole)
-    means = _to_withhold([f.found for f in figures], unlabelled_found, fewest, whole)
-    without = tuple(_without_means(f) if g in means else f for g, f in enumerate(figures))
-    return tuple(_without_outcomes(f) if g in ends else f for g, f in enumerate(without))
+    hidden = {g for g, f in enumerate(figures) if f.hidden}
+    ends = to_withhold([f.answered for f in figures], unlabelled, fewest, whole, sums, hidden)
+    means = to_withhold([f.found for f in figures], unlabelled_found, fewest, whole, sums, hidden | ends)
+    without = tuple(_without_means(f, fewest) if g in means else f for g, f in enumerate(figures))
+    return tuple(_without_outcomes(f, fewest) if g in ends else f for g, f in enumerate(without))
 
 
-def _to_withhold(counts: Sequence[int], rest: int, fewest: int, whole: bool) -> set[int]:
-    few = {g for g, n in enumerate(counts) if 0 < n < fewest}
+def to_withhold(
+    counts: Sequence[int], rest: int, fewest: int, whole: bool = False, sums: Sequence[Sequence[int]] = (),
+    hidden: Collection[int] = (),
+) -> set[int]:  # fmt: skip
+    """Return which groups' numbers are withheld, so that nobody can work out those of fewer than `fewest` people.
+
+    counts: people behind each group's numbers; rest: behind none. hidden: groups that are withheld already. sums: the
+    groups whose numbers add up to one that is told; left out, all of them and the rest. See `suppress_few_outcomes`.
+    """
+    few = {g for g, n in enumerate(counts) if 0 < n < fewest} | {g for g in hidden if counts[g]}
     if whole and (few or 0 < rest < fewest):
         return set(range(len(counts)))
-    left = sum(counts[g] for g in few) + rest
-    others = [g for g, n in enumerate(counts) if n >= fewest]
-    if 0 < left < fewest and others:
-        few.add(min(others, key=lambda g: counts[g]))
+    lines = [(tuple(at), 0) for at in sums] or [(tuple(range(len(counts))), rest)]
+    changed = True
+    while changed:
+        changed = False
+        for at, beside in lines:
+            out = [g for g in at if g in few]
+            left = sum(counts[g] for g in out) + beside
+            alone = len(out) == 1 and not beside  # all that the sum leaves is this one
+            others = [g for g in at if g not in few and counts[g] >= fewest]
+            if others and (0 < left < fewest or alone):
+                few.add(min(others, key=lambda g: counts[g]))
+                changed = True
     return few
 
 
-def _without_means(one: GroupFigures) -> GroupFigures:
-    shown = {name: e if name in RATES else NOTHING for name, e in one.figures.items()}
+def may_be_told(
+    label: np.ndarray, groups: Groups, fewest: int, hidden: Collection[tuple[str, str]]
+) -> list[tuple[str, Mask]]:
+    """Return the groups of which numbers over the people with these labels (m,) may be told: name, who of them.
+
+    hidden: (attribute, group) of which nothing is told.
+    """
+    counts = np.bincount(label[label >= 0], minlength=groups.n_groups).tolist()
+    before = {g for g, name in enumerate(groups.names) if (groups.name, name) in hidden}
+    out = to_withhold(counts, int((label < 0).sum()), fewest, hidden=before) | before
+    return [(name, label == g) for g, name in enumerate(groups.names) if g not in out and counts[g] >= fewest]
+
+
+def _enough(one: Estimate, fewest: int) -> Estimate:
+    return one if one.n >= fewest else NOTHING
+
+
+def _without_means(one: GroupFigures, fewest: int) -> GroupFigures:
+    shown = {name: _enough(e, fewest) if name in RATES else NOTHING for name, e in one.figures.items()}
     return replace(
         one,
         figures=shown,
@@ -129,10 +166,10 @@ def _without_means(one: GroupFigures) -> GroupFigures:
     )
 
 
-def _without_outcomes(one: GroupFigures) -> GroupFigures:
+def _without_outcomes(one: GroupFigures, fewest: int) -> GroupFigures:
     shown = {name: e if name == "refused" else NOTHING for name, e in one.figures.items()}
     return replace(
-        _without_means(one), figures=shown, served=(NOTHING,) * len(one.served), compared=False, withheld=True,
+        _without_means(one, fewest), figures=shown, served=(NOTHING,) * len(one.served), compared=False, withheld=True,
         counts_withheld=True,
     )  # fmt: skip
 
@@ -148,9 +185,20 @@ def _suppressed(one: GroupFigures, why: str) -> GroupFigures:
 def without_people(summary: Summary, hidden: set[tuple[str, str]], fewest: int = FEWEST) -> Summary:
     """Return a summary without anybody's row and without groups of few; hidden: (attribute, group)."""
     nobody = np.arange(0)
-    groups = tuple(g for g in summary.groups if g.served.n >= fewest and (g.attribute, g.group) not in hidden)
+    groups: list[Served] = []
+    for attribute in dict.fromkeys(g.attribute for g in summary.groups):
+        some = [g for g in summary.groups if g.attribute == attribute]
+        counts = [g.served.n for g in some]
+        before = {i for i, g in enumerate(some) if (attribute, g.group) in hidden}
+        rest = max(summary.n_scored - sum(counts), 0)
+        out = to_withhold(counts, rest, fewest, hidden=before) | before
+        groups += [g for i, g in enumerate(some) if i not in out and counts[i] >= fewest]
     return replace(
-        summary, recourse=summary.recourse[nobody], line=summary.line[nobody], who=nobody, groups=groups
+        summary,
+        recourse=summary.recourse[nobody],
+        line=summary.line[nobody],
+        who=nobody,
+        groups=tuple(groups),
     )
 
 

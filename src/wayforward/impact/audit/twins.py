@@ -21,7 +21,7 @@ from wayforward.evaluate import stats
 from wayforward.evaluate.actions import out_of_domain
 from wayforward.evaluate.stats import Estimate
 from wayforward.impact.privacy import mean_of_enough
-from wayforward.language import N_, Translatable, gettext
+from wayforward.language import Translatable, gettext
 from wayforward.shapes import Floats, Ints, People, PerPerson, Rows
 
 if TYPE_CHECKING:
@@ -94,6 +94,10 @@ class Twins:
         }
 
 
+def _world_cannot(error: WayforwardError) -> str:
+    return gettext("the world cannot make them: {why}", why=reason(error))
+
+
 def why_no_twins(problem: Problem, groups: Groups) -> str:
     """Return '' where twins can be made, else the reason in words."""
     if groups.feature is None:
@@ -147,7 +151,7 @@ def twins(
         except WorldError as error:
             return Twins(
                 groups.name,
-                Translatable(partial(gettext, N_("the world cannot make them: {why}"), why=str(error))),
+                Translatable(partial(_world_cannot, error)),
             )
         impossible += others.size - who.size
         if not who.size:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.answers import words
+from wayforward.impact.audit.suppression import may_be_told
 from wayforward.language import N_, Translatable, gettext, ngettext, translated
 
 if TYPE_CHECKING:
@@ -38,10 +39,9 @@ class Unread:
         )
         by_group = {}
         for one in groups:
-            counts = one.take(np.array(sorted(reasons))).sizes.tolist()
-            by_group[one.name] = {
-                name: count for name, count in zip(one.names, counts, strict=True) if count >= fewest
-            }
+            label = one.take(np.array(sorted(reasons))).member
+            told = may_be_told(label, one, fewest, ())
+            by_group[one.name] = {name: int(some.sum()) for name, some in told}
         return cls(len(reasons), dict(columns.most_common()), by_group)
 
     def notes(self, overall: GroupFigures) -> list[str]:

@@ -261,8 +261,14 @@ def _halves(problem: Problem, rows: People, most: int | None, seed: int) -> tupl
     order = np.random.default_rng([seed, 17]).permutation(refused)[: None if most is None else most]
     if len(refused) < _LEAST:
         raise DataError(
-            f"The model refuses {len(refused)} of these people, too few to learn lines from one half and "
-            f"to tell of the other. Give a table with at least {_LEAST} refused people."
+            Translatable(
+                lambda: gettext(
+                    "The model refuses {n} of these people, too few to learn lines from one half and to tell of the "
+                    "other. Give a table with at least {least} refused people.",
+                    n=len(refused),
+                    least=_LEAST,
+                )
+            )
         )
     if len(order) < _LEAST:
         raise DataError(
