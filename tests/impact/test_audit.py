@@ -21,7 +21,7 @@ from wayforward.impact.audit.page import render
 from wayforward.impact.audit.proved import proved_by_group
 from wayforward.impact.audit.worst_off import worst_off
 from wayforward.impact.summaries.globe_ce import GlobeCe
-from wayforward.language import translated, use_language
+from wayforward.language import in_english, translated, use_language
 from wayforward.model import train, wrap
 from wayforward.problem import Problem, Target
 from wayforward.schema import Feature, Schema

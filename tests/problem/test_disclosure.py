@@ -11,6 +11,8 @@ import pytest
 import wayforward as wf
 from wayforward.answers.refusal import reasons
 from wayforward.errors import ProblemError
+from wayforward.people.dialogue import Dialogue
+from wayforward.people.elicitors import names as elicitor_names
 from wayforward.problem import Disclosure, DisclosureWarning
 from wayforward.problem.crowd import Crowd
 from wayforward.testing import Case, case
@@ -225,3 +227,41 @@ def test_errors_name_what_is_missing(mixed: Case) -> None:
     for asked in (Disclosure(crowd=5), Disclosure(grid=0.1)):
         with pytest.raises(ProblemError, match="data=train"):
             wf.Problem(mixed.problem.schema, mixed.problem.model, wf.Target(favourable=1), disclosure=asked)
+
+
+HELD = Disclosure(crowd=4, grid=0.1, beyond=0.1)
+
+
+@pytest.mark.parametrize("elicitor", [None, *elicitor_names()])
+def test_no_plan_that_a_dialogue_shows_gives_away_more(mixed: Case, elicitor: str | None) -> None:
+    """Every plan on the way and at the end: on the grid, of values that a crowd has, beyond the boundary."""
+    problem = mixed.problem.with_(disclosure=HELD)
+    x = mixed.x[mixed.refused][:1]
+    talk = Dialogue(problem, x, elicitor=elicitor, questionnaire=None, budget=4, kinds=("cheapest",))
+    shown: list[tuple[float | None, ...]] = []
+    for _ in range(8):
+        question = talk.ask()
+        if question is None:
+            break
+        shown += [one.action for one in (*question.options, question.plan) if one is not None and one.action]
+        talk.answer("no" if question.kind == "accept" else "1", question.id)
+    if talk.end is not None and talk.end.plan is not None:
+        shown.append(talk.end.plan.action)
+    action = np.array([[np.nan if v is None else v for v in row] for row in shown], dtype=float)
+    assert len(action)
+    got = problem.check(np.repeat(x, len(action), axis=0), action[:, None], 1, minimal=False)
+    assert got.found.all()
+    held = Crowd.of(problem.schema, problem.schema.round(mixed.problem.require_reference())).values(action)
+    assert held[~np.isnan(action) & problem.schema.differs(action, x)].min() >= 4
+
+
+@pytest.mark.parametrize("on", ["threads", "processes", "ray"])
+@pytest.mark.parametrize("held", [HELD, Disclosure(epsilon=1.0, noise_seed=3)], ids=["all", "private"])
+def test_what_is_held_back_is_the_same_wherever_work_is_done(mixed: Case, on: str, held: Disclosure) -> None:
+    """A worker gets the problem as it is: crowds as counted once, and the made-up people, for whom nothing is spent."""
+    if on == "ray":
+        pytest.importorskip("ray", reason="ray is not installed: pip install 'wayforward[ray]'")
+    fitted = wf.method("nearest-observable").fit(mixed.problem.with_(disclosure=held))
+    alone, shared = fitted.recommend(mixed.x), fitted.recommend(mixed.x, workers=2, on=on)
+    np.testing.assert_array_equal(alone.action, shared.action)
+    assert (alone.outcome == shared.outcome).all() and alone.found.any()

@@ -153,6 +153,24 @@ Beyond = Annotated[
         rich_help_panel="Disclosure",
     ),
 ]
+Epsilon = Annotated[
+    float | None,
+    typer.Option(
+        "--epsilon",
+        help="Methods that start from observed people start from made-up ones, private towards the table with this "
+        "epsilon, such as 1 (delta 1e-6).",
+        rich_help_panel="Disclosure",
+    ),
+]
+NoiseKey = Annotated[
+    Path | None,
+    typer.Option(
+        "--noise-key",
+        help="Of --epsilon: a file with the secret that the noise is drawn by, made where it is not there. Keep it: "
+        "with it, asking again spends nothing again.",
+        rich_help_panel="Disclosure",
+    ),
+]
 SubPopulationFlag = Annotated[
     bool,
     typer.Option(
@@ -290,6 +308,8 @@ def recommend(
     crowd: Crowd = None,
     grid: Grid = None,
     beyond: Beyond = None,
+    epsilon: Epsilon = None,
+    noise_key: NoiseKey = None,
 ) -> None:
     """Find options for everyone whom a model refused, check them, and say how good they are."""
     from wayforward.cli.recommend import answer
@@ -655,6 +675,7 @@ def attack(
     crowd: Crowd = None,
     grid: Grid = None,
     beyond: Beyond = None,
+    epsilon: Epsilon = None,
     seed: Seed = 0,
     target_threshold: Threshold = None,
     world: WorldName = "independent",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wayforward.cli.console import room_for, say, table, write_json, write_text
 from wayforward.cli.inputs import Inputs
-from wayforward.data.user_tables import read_table, without_label
+from wayforward.data.user_tables import labels_of, read_table, without_label
 from wayforward.errors import DataError
 from wayforward.language import N_, use_language
 
@@ -37,11 +37,13 @@ def look(
     room_for(json)
     own = question.disclosure
     variants = None if own is None and defences else {} if own is None else {N_("this defence"): own}
-    prepared = replace(question, n=None, crowd=None, grid=None, beyond=None).prepare()
+    prepared = replace(question, n=None, crowd=None, grid=None, beyond=None, epsilon=None).prepare()
+    labels = None
     if question.people is not None:
-        unseen = without_label(read_table(question.people), question.label)
+        table_of = read_table(question.people)
+        unseen, labels = without_label(table_of, question.label), _labels(table_of, question)
     elif prepared.test is not None:
-        unseen = prepared.test
+        unseen, labels = prepared.test, prepared.test_labels
     else:
         raise DataError(
             "An attack needs people whom the model was not trained on. Name a table of them with --people."
@@ -49,7 +51,7 @@ def look(
     with use_language(language):
         got = attack(
             prepared.problem, method, unseen, k=k, queries=queries or QUERIES, seeds=seeds, most=most,
-            attributes=attributes, defences=variants, shadows=_shadows(prepared, question, shadows), seed=question.seed,
+            attributes=attributes, defences=variants, shadows=_shadows(prepared, labels, shadows), seed=question.seed,
             say=lambda name: say(f"asking: {defence_name(name)} ..."),
         )  # fmt: skip
         if html is not None:
@@ -75,19 +77,28 @@ def look(
     return got
 
 
-def _shadows(prepared: Prepared, question: Inputs, models: int) -> Shadows | None:
-    """Shadow models that learn the true labels of people who were held back."""
+def _labels(people: Any, question: Inputs) -> np.ndarray | None:
+    """(n,) bool: whose label in a table of people is a favourable one; None where they have none."""
+    label = question.label
+    if label is None or label not in people.columns:
+        return None
+    return np.isin(labels_of(people, label, question.favourable, "people").astype(str), question.favourable)
+
+
+def _shadows(prepared: Prepared, labels: np.ndarray | None, models: int) -> Shadows | None:
+    """Shadow models that learn the true labels of people who were held back, or of --people."""
     from wayforward.impact.disclosure import Shadows
 
     if not models:
         return None
-    if question.people is not None or prepared.test_labels is None:
+    if labels is None:
         raise DataError(
-            "Shadow models learn the labels of people whom --data holds back. Use --data, or wf.attack(shadows=...)."
+            "Shadow models learn the labels of people whom the model has not seen. Name a table of --people that has "
+            "the column of --label, or use --data, which holds people back."
         )
     learnt, yes = np.unique(prepared.labels), np.asarray(prepared.problem.target.favourable).ravel()
-    no = learnt[~np.isin(learnt, yes)]
-    return Shadows(np.where(prepared.test_labels, yes[0], no[0]), models)
+    good = np.isin(learnt.astype(str), yes.astype(str))
+    return Shadows(np.where(labels, learnt[good][0], learnt[~good][0]), models)
 
 
 __all__ = ["look"]

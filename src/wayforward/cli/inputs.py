@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import secrets
 import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -19,6 +21,7 @@ from wayforward.errors import (
     WorldError,
     did_you_mean,
 )
+from wayforward.plain_files import read_text, write_text
 
 if TYPE_CHECKING:
     from wayforward.data import Dataset
@@ -55,14 +58,39 @@ class Inputs:
     crowd: int | None = None
     grid: float | None = None
     beyond: float | None = None
+    epsilon: float | None = None
+    noise_key: Path | None = None
 
     @property
     def disclosure(self) -> Disclosure | None:
         """What options must not give away; None where nothing is asked for."""
         from wayforward.problem import Disclosure
 
-        wanted = Disclosure(crowd=self.crowd or 0, grid=self.grid, beyond=self.beyond or 0.0)
+        epsilon = 0.0 if self.epsilon is None else self.epsilon
+        if self.epsilon is not None and not epsilon > 0:
+            raise DataError(f"--epsilon {epsilon:g} is no budget of privacy. Use above 0, such as 1.")
+        wanted = Disclosure(crowd=self.crowd or 0, grid=self.grid, beyond=self.beyond or 0.0, epsilon=epsilon)
         return None if wanted == Disclosure() else wanted
+
+    def disclosure_of(self, schema: Schema, frame: Any) -> Disclosure | None:
+        """Return `disclosure` with the noise of private starts: the same for the same secret, table and epsilon.
+
+        Raises: DataError without a --noise-key: each command would spend the budget again, and what a stopped one
+        left would be of other people than what it goes on with.
+        """
+        wanted = self.disclosure
+        if wanted is None or not wanted.epsilon:
+            return wanted
+        if self.noise_key is None:
+            raise DataError(
+                "--epsilon draws noise by a secret, so that asking again spends nothing again. Name a file for it with "
+                "--noise-key; it is made where it is not there."
+            )
+        about = [schema.to_dict(), wanted.epsilon, wanted.delta, schema.encode(frame).tobytes().hex()]
+        drawn = hashlib.blake2b(
+            json.dumps(about, default=str).encode(), key=_secret(self.noise_key), digest_size=16
+        )
+        return replace(wanted, noise_seed=int.from_bytes(drawn.digest(), "big"))
 
     def plain(self) -> dict[str, Any]:
         """The question as JSON holds it; options left out are left out."""
@@ -77,7 +105,7 @@ class Inputs:
     def from_plain(cls, stored: dict[str, Any]) -> Inputs:
         """The reverse of `plain`. Raises: DataError if the options are not those of this version."""
         known = {name: value for name, value in stored.items() if name in cls.__dataclass_fields__}
-        for name in ("train", "people", "schema", "preferences"):
+        for name in ("train", "people", "schema", "preferences", "noise_key"):
             if name in known:
                 known[name] = Path(known[name])
         for name in ("favourable", "robust"):
@@ -262,7 +290,7 @@ def _put_together(
         confidence=question.confidence,
         robust=robust,
         retraining=_retraining(question, schema, y),
-        disclosure=question.disclosure,
+        disclosure=question.disclosure_of(schema, frame),
     )
     return Prepared(problem, title, frame, y, test, seconds, files)
 
@@ -420,6 +448,18 @@ def read_wishes(path: Path, schema: Schema, x: np.ndarray, question: Inputs) -> 
             "the same people in the same order, or a .csv file, which names them by row number."
         )
     return found.take(np.arange(len(x)))
+
+
+def _secret(path: Path) -> bytes:
+    """Read a secret of 32 bytes in hexadecimals, drawn on first use; only its owner can read it. Raises: DataError."""
+    if not path.exists():
+        write_text(path, secrets.token_hex(32) + "\n", private=True)
+    text = read_text(path, "secret").strip()
+    if len(text) != 64 or set(text) - set("0123456789abcdef"):
+        raise DataError(
+            f"'{path.name}' holds no secret of --noise-key. Name a file that is not there: it is made."
+        )
+    return bytes.fromhex(text)
 
 
 def _sha256(path: Path) -> str:

@@ -151,9 +151,11 @@ class Problem(Portable):
         self.robust = None if condition is None else condition.fit(self)
         if margin is not None:
             self.robust = self.with_(margin=margin).robust
+        self.retraining = (
+            None if retraining is None else retraining.bound(self, data)
+        )  # of people as observed
         if disclosure is not None:
             self._withhold(disclosure)
-        self.retraining = None if retraining is None else retraining.bound(self, data)
 
     def with_(
         self,

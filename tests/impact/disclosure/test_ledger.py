@@ -16,6 +16,7 @@ from wayforward.errors import DataError
 from wayforward.impact.disclosure.ledger import BudgetSpent, Ledger
 from wayforward.impact.disclosure.service import Service
 from wayforward.testing import case
+from wayforward.workers import as_done
 
 
 def test_what_is_too_much_is_refused_and_not_counted(tmp_path: Path) -> None:
@@ -52,6 +53,30 @@ def test_many_at_once_get_no_more_than_there_is(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(ask, range(40))) == 25
     assert ledger.given("all") == 25
+
+
+def _ask(path: Path) -> int:
+    try:
+        Ledger(path, per_client=7).spend("all", 1)
+    except BudgetSpent:
+        return 0
+    return 1
+
+
+def test_processes_share_a_ledger(tmp_path: Path) -> None:
+    """Two processes ask for one answer each of 7, twelve times: what one was given, the other has less."""
+    Ledger(tmp_path / "a.db", per_client=7)
+    given = [one for _, one in as_done(_ask, [(tmp_path / "a.db",)] * 12, workers=2, on="processes")]
+    assert sum(given) == 7 and Ledger(tmp_path / "a.db", per_client=7).given("all") == 7
+
+
+def test_a_service_counts_once_however_many_work_for_it(tmp_path: Path) -> None:
+    """A service whose method works by processes spends one answer a person, in the process that was asked."""
+    easy = case("linear", n=60)
+    fitted = wf.method("growing-spheres", samples=50).fit(easy.problem).with_workers(2, "processes")
+    ledger = Ledger(tmp_path / "a.db", per_client=100)
+    Service(easy.problem, fitted, ledger=ledger).ask(easy.x, client="bank")
+    assert ledger.given("bank") == 60
 
 
 def test_a_service_asks_its_ledger_first(tmp_path: Path) -> None:

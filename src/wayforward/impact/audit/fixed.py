@@ -32,8 +32,8 @@ def fixed_by_group(measured: Measured, how: np.ndarray, hidden: set[tuple[str, s
     """
     rows = [_row("", "everybody", how)] if len(how) >= measured.fewest else []
     for groups in measured.attributes:
-        told = may_be_told(groups.member[measured.who], groups, measured.fewest, hidden)
-        rows += [_row(groups.name, name, how[some]) for name, some in told]
+        shown = may_be_told(groups.member[measured.who], groups, measured.fewest, hidden)
+        rows += [_row(groups.name, name, how[some]) for name, some in shown]
     return {"most_listed": _MOST, "groups": rows}
 
 

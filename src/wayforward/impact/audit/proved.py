@@ -76,8 +76,8 @@ def proved_by_group(
     for groups in measured.attributes:
         label = groups.member[measured.who]
         enough = {name for name, _ in may_be_told(label[looked], groups, measured.fewest, hidden)}
-        told = may_be_told(label, groups, measured.fewest, hidden)
-        rows += [row(groups.name, name, some, name in enough) for name, some in told]
+        shown = may_be_told(label, groups, measured.fewest, hidden)
+        rows += [row(groups.name, name, some, name in enough) for name, some in shown]
     return {"most_plans": most, "groups": rows}
 
 

@@ -63,8 +63,8 @@ def _sides(measured: Measured, at: Ints, hidden: set[tuple[str, str]]) -> list[t
     """Return (attribute, group, positions among the answered): everybody first, then each group that may be told."""
     out = [("", "everybody", at)] if len(at) >= measured.fewest else []
     for groups in measured.attributes:
-        told = may_be_told(groups.member[measured.who[at]], groups, measured.fewest, hidden)
-        out += [(groups.name, name, at[some]) for name, some in told]
+        shown = may_be_told(groups.member[measured.who[at]], groups, measured.fewest, hidden)
+        out += [(groups.name, name, at[some]) for name, some in shown]
     return out
 
 

@@ -129,7 +129,7 @@ def audit(
         smallest=smallest, fewest=fewest, twins_of=twins_of, lasting_of=lasting_of, proved_of=proved_of,
         summaries_of=summaries_of, seed=seed,
     )  # fmt: skip
-    require_whole(least=1, workers=workers, **({} if most is None else {"most": most}))
+    require_whole(least=1, workers=workers, most=1 if most is None else most)
     require_switch(intersections, "intersections")
     require_switch(society, "society")
     if preferences is not None:

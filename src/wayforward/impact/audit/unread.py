@@ -40,8 +40,8 @@ class Unread:
         by_group = {}
         for one in groups:
             label = one.take(np.array(sorted(reasons))).member
-            told = may_be_told(label, one, fewest, ())
-            by_group[one.name] = {name: int(some.sum()) for name, some in told}
+            shown = may_be_told(label, one, fewest, ())
+            by_group[one.name] = {name: int(some.sum()) for name, some in shown}
         return cls(len(reasons), dict(columns.most_common()), by_group)
 
     def notes(self, overall: GroupFigures) -> list[str]:

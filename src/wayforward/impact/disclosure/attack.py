@@ -11,6 +11,7 @@ import numpy as np
 
 from wayforward.errors import (
     DataError,
+    ProblemError,
     is_whole,
     require_function,
     require_kind,
@@ -38,6 +39,7 @@ DEFENCES: dict[str, Disclosure] = {
     N_("public grid"): Disclosure(grid=0.05),
     N_("beyond the boundary"): Disclosure(beyond=0.1),
     N_("all three"): Disclosure(crowd=5, grid=0.05, beyond=0.1),
+    N_("private starts"): Disclosure(epsilon=1.0),  # of methods that start from observed people
 }
 _PROBE, _FEWEST = 1000, 20
 
@@ -173,17 +175,36 @@ def attack(
     )  # fmt: skip
     exposures: list[Exposure] = []
     plain: Recourse | None = None
-    variants: dict[str, Disclosure | None] = {PLAIN: None, **(DEFENCES if defences is None else defences)}
+    chosen_defences = _own_defences(chosen) if defences is None else defences
+    left_out: dict[str, str] = {}
+    variants: dict[str, Disclosure | None] = {PLAIN: None, **chosen_defences}
     for name, disclosure in variants.items():
         say(name)
-        variant = problem if disclosure is None else problem.with_(disclosure=disclosure)
+        try:
+            variant = problem if disclosure is None else problem.with_(disclosure=_measured(disclosure, seed))
+        except ProblemError as error:  # such as bounds that are not public
+            if defences is not None:
+                raise
+            left_out[name] = str(error)
+            continue
         exposure, answer = setting.exposure(name, variant, chosen, plain)
         exposures.append(exposure)
         plain = answer if plain is None else plain
     return Attack(
         chosen.name, problem.model.name, k, len(unseen), int((~yes).sum()), len(known), float(yes.mean()),
-        tuple(exposures), {"seed": seed, "seeds": seeds, "target": problem.target.describe()},
+        tuple(exposures), {"seed": seed, "seeds": seeds, "target": problem.target.describe(), "left_out": left_out},
     )  # fmt: skip
+
+
+def _own_defences(method: Method) -> dict[str, Disclosure]:
+    """Return those that change something for this method: starts matter to what starts from observed people."""
+    return {name: one for name, one in DEFENCES.items() if method.needs_data or not one.epsilon}
+
+
+def _measured(disclosure: Disclosure, seed: int) -> Disclosure:
+    """Return a defence whose noise hangs on the attack's seed, so that the same attack measures the same."""
+    drawn = disclosure.epsilon and disclosure.noise_seed is None
+    return replace(disclosure, noise_seed=seed) if drawn else disclosure
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,7 @@ class Retraining:
     folder: Path | None = None
     _trained: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     _labels: np.ndarray = field(default_factory=lambda: np.empty(0), init=False, repr=False)
+    _people: np.ndarray = field(default_factory=lambda: np.empty((0, 0)), init=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, least in (("searched", 2), ("judged", 1)):
@@ -79,6 +80,7 @@ class Retraining:
             self.labels, self.fit, self.searched, self.judged, self.share, self.seed, self.folder
         )
         object.__setattr__(other, "_labels", labels)
+        object.__setattr__(other, "_people", people)  # made-up ones may stand in the problem's table later
         return other
 
     @property
@@ -124,7 +126,7 @@ class Retraining:
         def stored(rows: np.ndarray, labels: np.ndarray, at: int) -> Any:
             return _stored(self.folder, at, schema, lambda: again(rows, labels, at))
 
-        models = retrained(stored, problem.require_reference(), self._labels, m, seed=seed)
+        models = retrained(stored, self._people, self._labels, m, seed=seed)
         return self._checked(problem, models)
 
     def _checked(self, problem: Problem, models: list[Any]) -> list[Any]:
