@@ -142,6 +142,11 @@ def test_societies_are_compared_seed_by_seed(tmp_path: Path, monkeypatch: pytest
     assert re.fullmatch(r"[\d.]+\u202f% \([\d.]+ to [\d.]+\)", told[0].strip()), told[
         0
     ]  # a cost as letters tell it
+    ran("society a.yaml b.yaml --rounds 1 --html de.html --language de")
+    german = re.sub(r"(?s)<style.*?</style>|<[^>]*>", " ", Path("de.html").read_text())
+    assert "half: mehr als all the way" in german and "Vom Modell angenommen" in german
+    left = {"the", "of", "those", "round", "rounds", "mean", "scenario"} & set(re.findall(r"[a-z]+", german))
+    assert left == {"the"}, left  # in the name of a scenario
     assert "one scenario and one seed" in ran("society a.yaml b.yaml --checkpoint c.npz", 2)
     assert "entry `name`" in ran("society a.yaml a.yaml", 2)
     Path("c.yaml").write_text(TWO.replace("all the way", "c").replace("[group A, group B]", "[A, B]"))

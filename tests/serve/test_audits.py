@@ -72,7 +72,7 @@ def api(services, browser):
     """A program of the auditor."""
     one = browser()
     one.headers["Authorization"] = f"Bearer {token(services, 'auditor', Act.SEE_AUDITS)}"
-    return lambda path, **query: one.get(f"/api/v1{path}", params=query)
+    return lambda path, headers=None, **query: one.get(f"/api/v1{path}", params=query, headers=headers)
 
 
 @pytest.fixture
@@ -326,7 +326,9 @@ def test_a_report_and_the_names_of_groups_are_in_the_language_of_who_reads(
         for path in (f"jobs/{id}/audit.html", f"audits?audit={id}&by=age"):
             text = auditor.get(f"/staff/{path}", headers={"accept-language": code}).text
             assert f'<html lang="{code}">' in text and yes in text and no not in text
-    assert api(f"/audits/{id}/report").text == auditor.get_page(f"/staff/jobs/{id}/audit.html")
+        assert api(f"/audits/{id}/report", headers={"accept-language": code}).text == auditor.get(
+            f"/staff/jobs/{id}/audit.html", headers={"accept-language": code}
+        ).text  # fmt: skip
     (services.jobs.folder / id / "audit.de.html").unlink()  # as of an audit of an earlier version
     text = auditor.get(f"/staff/jobs/{id}/audit.html", headers={"accept-language": "de"}).text
     assert '<html lang="en">' in text

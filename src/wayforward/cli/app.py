@@ -557,14 +557,17 @@ def society(
     json: Json = None,
     workers: Workers = 1,
     on: On = None,
+    language: Language = None,
 ) -> None:
     """Play a society over rounds: people act on advice, a lender retrains, groups move. Several are compared."""
     from wayforward.cli.society import play
+    from wayforward.language import use_language
 
-    play(
-        scenario, rounds=rounds, people=people, seed=seed, seeds=seeds, checkpoint=checkpoint, figure=figure,
-        html=html, csv=csv, json=json, workers=workers, on=on,
-    )  # fmt: skip
+    with use_language(language):
+        play(
+            scenario, rounds=rounds, people=people, seed=seed, seeds=seeds, checkpoint=checkpoint, figure=figure,
+            html=html, csv=csv, json=json, workers=workers, on=on,
+        )  # fmt: skip
 
 
 @app.command()

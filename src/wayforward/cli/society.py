@@ -11,6 +11,7 @@ from wayforward.cli.console import room_for, save_figure, say, steps, table, wri
 from wayforward.errors import DataError
 from wayforward.impact.segregation.dimensions import DIMENSIONS
 from wayforward.impact.society.history import FLOWS
+from wayforward.language import gettext, ngettext
 
 if TYPE_CHECKING:
     from wayforward.impact.society import Comparison, History, Scenario
@@ -63,10 +64,10 @@ def _several(
     write_json(got.to_dict(), json)
     if str(json) != "-":
         rows = got.table()
-        title = f"{seeds} seed{'s' * (seeds > 1)}, means over all rounds"
-        table(title, list(rows[0]) if rows else ("Figure",), [list(row.values()) for row in rows])
+        title = ngettext("{n} seed, means over all rounds", "{n} seeds, means over all rounds", seeds)
+        table(title, list(rows[0]) if rows else (gettext("Figure"),), [list(row.values()) for row in rows])
         for note in got.notes():
-            say(f"note: {note}")
+            say(gettext("note: {note}", note=note))
         for written in (figure, html, csv, json):
             if written is not None:
                 say(f"written: {written}")
@@ -91,7 +92,7 @@ def _one(
     if str(json) != "-":
         _show(got)
         for note in got.notes():
-            say(f"note: {note}")
+            say(gettext("note: {note}", note=note))
         for written in (checkpoint, figure, csv, json):
             if written is not None:
                 say(f"written: {written}")
@@ -127,7 +128,7 @@ def _show(got: History) -> None:
         )
         for i, name in enumerate(got.names)
     ]  # fmt: skip
-    table(f"over all rounds, by {got.attribute}", ("group", "applied", "granted", *_SHOWN), by)
+    table(f"over all rounds, by {got.attribute}", ("group", *heads[1:]), by)
     moved = []
     for name, sign in DIMENSIONS.items():
         value = got.figure(name)

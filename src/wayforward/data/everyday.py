@@ -38,7 +38,7 @@ def schema() -> Schema:
                 level_labels=("group 0", "group 1"),
                 actionability="immutable",
                 sensitive=True,
-                translations={"de": FeatureWords(label="Geschlecht", level_labels=("Gruppe 0", "Gruppe 1"))},
+                translations={"de": FeatureWords(label="Geschlecht", level_labels=("Frau", "Mann"))},
             ),
             Feature(
                 name="age", kind="integer", low=0, high=135, unit="years", actionability="immutable",

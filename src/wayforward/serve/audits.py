@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 from wayforward.errors import DataError
 from wayforward.language import LANGUAGES, N_, gettext, language, translated, use_language
 from wayforward.plain_files import write_text
-from wayforward.serve.jobs import DONE, Jobs, NoSuchJob
+from wayforward.serve.jobs import DONE, Jobs, NoSuchJob, audit_page
 from wayforward.serve.storage.tables import Job, ModelVersion
 
 if TYPE_CHECKING:
@@ -150,6 +150,14 @@ def finished(session: Session, folder: Path) -> list[AuditEntry]:
 def text_of(jobs: Jobs, session: Session, id: str) -> str:
     """Return everything that an audit measured, as JSON. Raises: NoSuchJob."""
     return _file(jobs, session, id, "audit.json").read_text(encoding="utf-8")
+
+
+def report_text(jobs: Jobs, session: Session, id: str) -> str:
+    """Return the page of an audit, as the library writes it, in the language in use; of an audit of an earlier version
+    there is the English one. Raises: NoSuchJob."""
+    page = jobs.result(session, id, "audit")
+    own = audit_page(page.parent, language())
+    return (own if own.is_file() else page).read_text(encoding="utf-8")
 
 
 def numbers(jobs: Jobs, session: Session, id: str) -> dict[str, Any]:

@@ -34,13 +34,14 @@ class Client:
         url: where the server is, such as https://plans.example.org.
         key: the code of a case, or a token of an account; left out, what is open to everybody.
         timeout: seconds to wait for an answer.
+        language: of texts, such as plans, letters and reports: "en" or "de".
     Raises: ServerProblem from every method, with the server's words.
     """
 
-    def __init__(self, url: str, key: str = "", *, timeout: float = 60.0) -> None:
+    def __init__(self, url: str, key: str = "", *, timeout: float = 60.0, language: str = "en") -> None:
         if not url.startswith(("https://", "http://")):
             raise ServerProblem(f"'{url}' is no web address. Give one like https://plans.example.org.")
-        self.url, self.key, self.timeout = url.rstrip("/"), key, timeout
+        self.url, self.key, self.timeout, self.language = url.rstrip("/"), key, timeout, language
 
     # -- everybody -----------------------------------------------------------------------------------------
 
@@ -370,7 +371,7 @@ class Client:
         wanted = urlencode(
             {name: value for name, value in (query or {}).items() if value is not None}, doseq=True
         )
-        headers = {"Accept": "application/json"}
+        headers = {"Accept": "application/json", "Accept-Language": self.language}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
         content = None

@@ -16,10 +16,11 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.errors import DataError
 from wayforward.impact.segregation.dimensions import DIMENSIONS
-from wayforward.impact.society.figures import TITLES, digits, in_percent
+from wayforward.impact.society.figures import digits, in_percent, title_of
 from wayforward.impact.society.history import FIGURES, History
 from wayforward.impact.society.running import simulate
 from wayforward.impact.society.scenario import Scenario
+from wayforward.language import gettext, use_language
 from wayforward.plain_files import as_path, write_text
 from wayforward.shapes import Floats
 
@@ -120,11 +121,11 @@ class Comparison:
         for figure in figures:
             if not any(self.spread(name, figure, group).n for name in self.histories):
                 continue
-            row = {"Figure": TITLES.get(figure, figure)}
+            row = {gettext("Figure"): title_of(figure)}
             for name in self.histories:
                 row[name] = _in_words(figure, self.spread(name, figure, group))
                 if name != first:
-                    row[f"{name}: more than {first}"] = _in_words(
+                    row[gettext("{name}: more than {first}", name=name, first=first)] = _in_words(
                         figure, self.difference(name, figure, group), True
                     )
             out.append(row)
@@ -148,21 +149,21 @@ class Comparison:
     def round_table(self, figure: str) -> list[dict[str, str]]:
         """One row a round and a column a scenario, in words, of all people."""
         out: dict[int, dict[str, str]] = {}
+        head = gettext("Round")
         for row in self.by_round((figure,)):
-            line = out.setdefault(row["round"], {"Round": str(row["round"])})
+            line = out.setdefault(row["round"], {head: str(row["round"])})
             line[row["scenario"]] = _in_words(
                 figure, Spread(row["value"], row["low"], row["high"], row["seeds"])
             )
-        empty = dict.fromkeys(self.histories, "not known")
-        return [{"Round": line["Round"]} | empty | line for _, line in sorted(out.items())]
+        empty = dict.fromkeys(self.histories, gettext("not known"))
+        return [{head: line[head]} | empty | line for _, line in sorted(out.items())]
 
     def notes(self) -> list[str]:
         """What a reader should know about what was played, once each."""
         rounds = {name: played[0].rounds for name, played in self.histories.items()}
-        uneven = "Means over all rounds are of unlike times: " + ", ".join(
-            f"{name} has {n} rounds" for name, n in rounds.items()
-        )
-        seen = {f"{uneven}.": None} if len(set(rounds.values())) > 1 else {}
+        parts = ", ".join(f"{name}: {n}" for name, n in rounds.items())
+        uneven = gettext("Means over all rounds are of unlike times; rounds played: {parts}.", parts=parts)
+        seen = {uneven: None} if len(set(rounds.values())) > 1 else {}
         seen |= {
             f"{name}: {note}": None
             for name, played in self.histories.items()
@@ -206,10 +207,10 @@ class Comparison:
                         ax.fill_between(
                             at, low.clip(least), high.clip(max=most), color=colour, alpha=0.15, lw=0
                         )
-                ax.set_title(TITLES.get(figure, figure), loc="left", weight="bold")
+                ax.set_title(title_of(figure), loc="left", weight="bold")
                 if in_percent(figure):
                     percent_ticks(ax.yaxis, share=figure != "cost")
-                ax.set_xlabel("round")
+                ax.set_xlabel(gettext("round"))
                 ax.locator_params(axis="x", nbins=6, integer=True)
                 plain_axes(ax)
             for ax in axes[len(known) :]:
@@ -218,39 +219,44 @@ class Comparison:
             sheet.legend(handles, labels, loc="outside lower left", ncols=4, frameon=False)
         return sheet
 
-    def report(self, path: str | Path, title: str = "Societies side by side") -> Path:
-        """Write one HTML page that stands alone: notes, figure, tables of all people and of each group.
+    def report(self, path: str | Path, title: str = "", language: str | None = None) -> Path:
+        """Write one HTML page that stands alone: notes, figure, tables of all people and of each group. title: left
+        out, "Societies side by side". language: "en" or "de"; left out, the one in use.
 
         Raises: MissingExtra without matplotlib.
         """
+        with use_language(language):
+            write_text(as_path(path), self._page(title or gettext("Societies side by side")))
+        return Path(path)
+
+    def _page(self, title: str) -> str:
         from markupsafe import Markup
 
         from wayforward.answers import figures
         from wayforward.answers.page import template_engine
 
         first = next(iter(self.histories.values()))[0]
-        attribute = first.attribute
         drawn = figures.svg(
             self.figure(),
             "societies",
-            "Figures by round",
-            "A line a scenario. The tables hold the same numbers, and means over rounds.",
+            gettext("Figures by round"),
+            gettext("A line a scenario. The tables hold the same numbers, and means over rounds."),
         )
-        text = template_engine("wayforward.impact").get_template("societies.html.j2").render(
+        return template_engine("wayforward.impact").get_template("societies.html.j2").render(
             title=title,
             seeds=len(self.seeds),
             names=list(self.histories),
             notes=self.notes(),
             drawn=Markup(drawn),
             everybody=self.table(),
-            groups=[(f"{attribute}: {first.title(name)}", self.table(name)) for name in self.groups],
-            rounds=[(TITLES.get(f, f), table) for f in DRAWN if (table := self.round_table(f))],
+            groups=[(f"{first.attribute}: {first.title(name)}", self.table(name)) for name in self.groups],
+            rounds=[(title_of(f), table) for f in DRAWN if (table := self.round_table(f))],
             meanings=[
-                {"Figure": TITLES.get(name, name), "Means": FIGURES[name][2]} for name in SHOWN if name in FIGURES
+                {gettext("Figure"): title_of(name), gettext("Means"): gettext(FIGURES[name][2])}
+                for name in SHOWN
+                if name in FIGURES
             ],
         )  # fmt: skip
-        write_text(as_path(path), text)
-        return Path(path)
 
 
 def compare(
@@ -303,10 +309,13 @@ def compare(
 def _in_words(figure: str, spread: Spread, more: bool = False) -> str:
     """A spread in words: "12.3 % (11.0 to 13.6)"; differences of shares in points."""
     if not spread.n:
-        return "not known"
+        return gettext("not known")
     rate = in_percent(figure)
     scale, decimals = (100.0, 1) if rate else (1.0, digits(spread.value))
     within = spread.within(*limits(figure, more))
     value, low, high = (words.number(scale * part, decimals) for part in within[:3])
-    unit = (" points" if more else f"{words.THIN}%") if rate else ""
-    return f"{value}{unit}" + (f" ({low} to {high})" if spread.n > 1 else "")
+    points = gettext("points")
+    unit = (f" {points}" if more else f"{words.THIN}%") if rate else ""
+    if spread.n < 2:
+        return f"{value}{unit}"
+    return gettext("{value} ({low} to {high})", value=f"{value}{unit}", low=low, high=high)

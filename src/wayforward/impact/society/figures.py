@@ -11,6 +11,7 @@ from wayforward.answers import words
 from wayforward.errors import DataError
 from wayforward.impact.segregation.dimensions import DIMENSIONS
 from wayforward.impact.society.history import FIGURES, History
+from wayforward.language import N_, gettext
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,26 +28,31 @@ DRAWN = (
     "proximity",
 )
 TITLES = {
-    "acceptance": "Accepted by the model",
-    "grants": "Granted",
-    "default": "Defaults",
-    "advice": "There is a plan",
-    "cost": "Mean cost of plans",
-    "agreed": "Set out to act",
-    "holds": "Advice that still holds",
-    "success": "Yes on return",
-    "improvement": "Improved",
-    "gaming": "Gamed",
-    "righted": "Righted",
-    "harm": "Worse than before",
-    "good": "Would do well",
-    "profit": "Earned on each granted",
-    "centralization": "Centralization",
-    "atkinson": "Unevenness (Atkinson)",
-    "proximity": "Closeness to the others",
-    "exposure": "Chance to meet the others",
-    "concentration": "Concentration (delta)",
+    "acceptance": N_("Accepted by the model"),
+    "grants": N_("Granted"),
+    "default": N_("Defaults"),
+    "advice": N_("There is a plan"),
+    "cost": N_("Mean cost of plans"),
+    "agreed": N_("Set out to act"),
+    "holds": N_("Advice that still holds"),
+    "success": N_("Yes on return"),
+    "improvement": N_("Improved"),
+    "gaming": N_("Gamed"),
+    "righted": N_("Righted"),
+    "harm": N_("Worse than before"),
+    "good": N_("Would do well"),
+    "profit": N_("Earned on each granted"),
+    "centralization": N_("Centralization"),
+    "atkinson": N_("Unevenness (Atkinson)"),
+    "proximity": N_("Closeness to the others"),
+    "exposure": N_("Chance to meet the others"),
+    "concentration": N_("Concentration (delta)"),
 }
+
+
+def title_of(figure: str) -> str:
+    """Return what a figure is called, in the language in use."""
+    return gettext(TITLES[figure]) if figure in TITLES else figure
 
 
 def in_percent(figure: str) -> bool:
@@ -99,13 +105,15 @@ def figure_society(
                 at = np.arange(one.rounds + 1)[-len(y) :] if len(y) else np.arange(0)
                 known = ~np.isnan(y)
                 ax.plot(at[known], y[known], dash, marker=marker, color=colour, ms=4, lw=1.6, label=label)
-            ax.set_title(TITLES.get(name, name), loc="left", weight="bold")
+            ax.set_title(title_of(name), loc="left", weight="bold")
             if name in DIMENSIONS:
+                higher = DIMENSIONS[name] > 0
                 ax.set_xlabel(
-                    f"round ({'higher' if DIMENSIONS[name] > 0 else 'lower'}: more segregated)", color=GREY
-                )
+                    gettext("round (higher: more segregated)") if higher else gettext("round (lower: more segregated)"),
+                    color=GREY,
+                )  # fmt: skip
             else:
-                ax.set_xlabel("round", color=GREY)
+                ax.set_xlabel(gettext("round"), color=GREY)
             ax.locator_params(axis="x", nbins=6, integer=True)
             last = max(one.rounds for _, one, _ in lines)
             ax.set_xlim(-0.04 * last - 0.1, 1.04 * last + 0.1)

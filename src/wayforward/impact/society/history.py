@@ -13,6 +13,7 @@ import numpy as np
 from wayforward.errors import DataError, FileFormatError, did_you_mean
 from wayforward.impact.segregation.dimensions import DIMENSIONS
 from wayforward.impact.society.scenario import Scenario
+from wayforward.language import N_, gettext
 from wayforward.plain_files import as_path, read_json, write_text
 from wayforward.shapes import Floats
 
@@ -31,22 +32,22 @@ FLOWS = (
     "offered", "agreed", "paid", "earned", "returned", "held", "yes", "improved", "gamed", "righted", "harmed",
 )  # fmt: skip
 
-# name -> (numerator, denominator, what it says)
+# name -> (numerator, denominator, what it says, which is looked up when it is told)
 FIGURES: Mapping[str, tuple[str, str, str]] = {
-    "acceptance": ("eligible", "applied", "share of those who applied whom the model accepts"),
-    "grants": ("given", "applied", "share of those who applied who were granted"),
-    "default": ("defaulted", "given", "share of those granted who do badly"),
-    "advice": ("served", "advised", "share of those due for advice for whom there is a plan"),
-    "cost": ("offered", "served", "mean cost of the plans"),
-    "agreed": ("agreed", "served", "share of those with a plan who set out to act"),
-    "holds": ("held", "returned", "share of the plans that would still be a yes when people return"),
-    "success": ("yes", "returned", "share of those who return to whom the model says yes"),
-    "improvement": ("improved", "returned", "share of those who return who would now do well, and would not before"),
-    "gaming": ("gamed", "returned", "share of those who return who get a yes and would do badly"),
-    "righted": ("righted", "returned", "share of those who return who get a yes and would have done well all along"),
-    "harm": ("harmed", "returned", "share of those who return who would have done well and now would not"),
-    "profit": ("earned", "given", "mean interest earned less losses, in the unit of the amount, on each granted"),
-    "good": ("good", "present", "share of everybody present who would do well"),
+    "acceptance": ("eligible", "applied", N_("share of those who applied whom the model accepts")),
+    "grants": ("given", "applied", N_("share of those who applied who were granted")),
+    "default": ("defaulted", "given", N_("share of those granted who do badly")),
+    "advice": ("served", "advised", N_("share of those due for advice for whom there is a plan")),
+    "cost": ("offered", "served", N_("mean cost of the plans")),
+    "agreed": ("agreed", "served", N_("share of those with a plan who set out to act")),
+    "holds": ("held", "returned", N_("share of the plans that would still be a yes when people return")),
+    "success": ("yes", "returned", N_("share of those who return to whom the model says yes")),
+    "improvement": ("improved", "returned", N_("share of those who return who would do well now and not before")),
+    "gaming": ("gamed", "returned", N_("share of those who return who get a yes and would do badly")),
+    "righted": ("righted", "returned", N_("share of those who return who get a yes and had done well all along")),
+    "harm": ("harmed", "returned", N_("share of those who return who would have done well and now would not")),
+    "profit": ("earned", "given", N_("mean interest earned less losses, in the unit of the amount, on each granted")),
+    "good": ("good", "present", N_("share of everybody present who would do well")),
 }  # fmt: skip
 
 
@@ -148,16 +149,22 @@ class History:
     def notes(self) -> list[str]:
         """What a reader should know: a lender who trains again, and whom the new models decide about."""
         applied, trained = self.total("applied"), np.flatnonzero(np.diff([0, *self.models]))
-        every, first = self.scenario.lender.retrain, "No model that was trained again decided about anybody"
+        every = self.scenario.lender.retrain
         if not every or (len(trained) and applied[trained[0] :].any()):
             return []
         if self.rounds <= every and applied[-1:].any():
             return [
-                f"{first}: the lender trains after round {every}, and there was none after it. Play more rounds."
+                gettext(
+                    "No model that was trained again decided about anybody: the lender trains after round {n}, and "
+                    "there was none after it. Play more rounds.",
+                    n=every,
+                )
             ]
         return [
-            f"{first}, so retraining changed nothing: after the first rounds nobody applied any more. Let people "
-            "arrive (arrivals: 50), or come back later (delay: [1, 4])."
+            gettext(
+                "No model that was trained again decided about anybody, so retraining changed nothing: after the first "
+                "rounds nobody applied any more. Let people arrive (arrivals: 50), or come back later (delay: [1, 4])."
+            )
         ]
 
     def rows(self) -> list[dict[str, Any]]:

@@ -9,12 +9,10 @@ from fastapi.responses import HTMLResponse, Response
 
 from wayforward.answers import words
 from wayforward.answers.tables import csv_text
-from wayforward.language import language
 from wayforward.serve import audits
 from wayforward.serve.accounts import Somebody
 from wayforward.serve.http.guard import Given, staff
 from wayforward.serve.http.pages import CSV, attached, show
-from wayforward.serve.jobs import audit_page
 from wayforward.serve.permissions import Act
 from wayforward.serve.services import Services
 from wayforward.serve.storage.tables import Job
@@ -127,11 +125,8 @@ def numbers(id: str, to: Given, who: See) -> Response:
 
 @router.get("/staff/jobs/{id}/audit.html")
 def report(request: Request, id: str, to: Given, who: See) -> Response:
-    """The page of an audit, as the library writes it, in the language of the visitor: it stands alone and has styles of
-    its own. Of an audit of an earlier version there is the English one."""
+    """The page of an audit, in the language of the visitor: it stands alone and has styles of its own."""
     with to.database.session(write=False) as session:
-        page = to.jobs.result(session, id, "audit")
-    own = audit_page(page.parent, language())
-    text = (own if own.is_file() else page).read_text(encoding="utf-8")
+        text = audits.report_text(to.jobs, session, id)
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
     return HTMLResponse(text, headers={"Content-Security-Policy": policy})

@@ -57,9 +57,9 @@ def numbers(to: Given, id: AuditPlace, who: See) -> dict[str, Any]:
     responses=problems(404) | {200: {"content": {"text/html": {"schema": {"type": "string"}}}}},
 )
 def report(to: Given, id: AuditPlace, who: See) -> Response:
-    """The report of an audit as one file."""
+    """The report of an audit as one file, in the language that Accept-Language asks for."""
     with to.database.session(write=False) as session:
-        return HTMLResponse(to.jobs.result(session, id, "audit").read_text(encoding="utf-8"))
+        return HTMLResponse(audits.report_text(to.jobs, session, id))
 
 
 @router.get("/audits/{id}/cases", response_model=list[AuditCaseOut], responses=problems(404))
