@@ -45,6 +45,7 @@ METHODS = Registry(
         "lire": "lire:Lire",
         "gradient-boosted-counterfactuals": "gradient_boosted:GradientBoosted",
         "cbr": "cbr:Cbr",
+        "weighted-counterfactuals": "weighted:WeightedCounterfactuals",
         "lore": "lore:Lore",
         "local-foil-trees": "local_foil_trees:LocalFoilTrees",
         "geco": "geco:GeCo",
