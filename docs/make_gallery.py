@@ -346,6 +346,9 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "shap-counterfactuals": lambda: scene(k=2, given={"reference": "mean"}, also="local-search"),
     "lore": lambda: scene(given=AS_PUBLISHED),
     "local-foil-trees": lambda: scene(given=AS_PUBLISHED),
+    "clear": lambda: scene(k=2, given=AS_PUBLISHED),
+    "mc-brp": lambda: scene(given=AS_PUBLISHED),
+    "weighted-counterfactuals": lambda: scene(also="local-search"),
     "cbr": lambda: scene(given={"shrink": False, "differences": 1, "cases": 1}),
 }
 

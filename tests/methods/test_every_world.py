@@ -56,6 +56,8 @@ TRUE = SCM(
 GRAPH = CausalGraph.read(TRUE)
 PEOPLE = 5
 QUICK = {  # parameters that make the tests quick
+    "mc-brp": {"draws": 80},
+    "clear": {"grid": 10},
     "lore": {"samples": 60, "generations": 1, "depth": 4},
     "local-foil-trees": {"samples": 60, "depth": 4},
     "geco": {"seeds": 6, "keep": 20, "mutants": 20, "crosses": 20, "rounds": 4},

@@ -67,6 +67,20 @@ def _other_model(e: Evidence) -> Measured:
     return _usable_that(e, e.accepted_when(lambda x, acts, end: target.reached(*model.native(end))))
 
 
+def _fidelity(e: Evidence) -> PerPerson | None:
+    """Another model turns the decision where the model does, as single numbers move."""
+    if e.other_model is None:
+        return None
+    from wayforward.evaluate.fidelity import counterfactual_fidelity
+    from wayforward.model.wrapping import wrap
+
+    model = wrap(e.other_model, e.schema)
+    target = e.problem.target.bind(model)
+    return counterfactual_fidelity(
+        e.problem, e.x, lambda who, rows: target.score(np.asarray(model.outputs(rows)))
+    ).right
+
+
 def _true_world(e: Evidence) -> Measured:
     """Acting in another world reaches the decision."""
     world = e.true_world
@@ -114,6 +128,8 @@ _RATES = (
            "share", "people for whom an option exists", _coverage),
     Metric("validity_other_model", "usable options that another model accepts too",
            "share", _USABLE, _other_model),
+    Metric("counterfactual_fidelity", "boundaries of single numbers that another model has within a quarter deviation",
+           "share", "people whom the model refuses and a single number would turn", _fidelity, "all"),
     Metric("validity_true_world", "usable options that reach the decision when acted out in the true world",
            "share", _USABLE, _true_world),
 )  # fmt: skip

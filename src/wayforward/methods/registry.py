@@ -45,6 +45,8 @@ METHODS = Registry(
         "lire": "lire:Lire",
         "gradient-boosted-counterfactuals": "gradient_boosted:GradientBoosted",
         "cbr": "cbr:Cbr",
+        "mc-brp": "mc_brp:McBrp",
+        "clear": "clear:Clear",
         "weighted-counterfactuals": "weighted:WeightedCounterfactuals",
         "lore": "lore:Lore",
         "local-foil-trees": "local_foil_trees:LocalFoilTrees",

@@ -12,6 +12,7 @@ from wayforward.methods.engines.robust_search import same_people
 from wayforward.methods.engines.surrogate.crossings import crossings
 from wayforward.methods.settings import check_choices, check_least
 from wayforward.neighbours import NeighbourIndex
+from wayforward.scaling import scales
 from wayforward.shapes import Actions, Floats, Ints, Mask
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ class WeightedCounterfactuals(Method):
     least by 1 / spread. A person's own weights (`Preferences.weigh`) count besides; options are judged and ordered by
     the problem's cost. `margins(x)` returns positive counterfactuals: what people whom the model accepts could lose.
 
-    base: the method that searches. neighbours: accepted people looked at. Published: a penalty minimised from random
+    base: the method that searches. neighbours: accepted people looked at; numbers within tolerance standard deviations
+    are the same. Published: a penalty minimised from random
     starts in place of base, its weights from an analysis of variance and from nearest neighbours.
     Budget: that of base. Shapes: people (n, d) -> actions (n, k, d), feature units.
     Example: ``wf.method("weighted-counterfactuals").fit(problem).margins(people).lines(0)``.
@@ -81,6 +83,7 @@ class WeightedCounterfactuals(Method):
     base: str = "local-search"
     weights: Weights = "neighbours"
     neighbours: int = 20
+    tolerance: float = 0.2
     spread: float = 10.0
 
     def __post_init__(self) -> None:
@@ -93,6 +96,9 @@ class WeightedCounterfactuals(Method):
         self.base_: Method = METHODS.find(self.base)().fit(problem)
         self.rows_ = np.unique(problem.reference_accepted, axis=0)
         self.index_ = NeighbourIndex(problem.schema, self.rows_)
+        level = problem.schema.is_categorical
+        deviation = scales(problem.schema, problem.require_reference(), "std")
+        self.slack_ = np.where(level, 0.0, self.tolerance * deviation)
         self.importance_ = explained(problem.schema, problem.require_reference(), problem.reference_reached)
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
@@ -109,7 +115,9 @@ class WeightedCounterfactuals(Method):
         weight = np.tile(self.importance_, (len(x), 1))
         if self.weights == "neighbours":
             near = self.index_.query(x, min(self.neighbours, len(self.rows_))).row
-            weight = self.problem_.schema.differs(self.rows_[near], x[:, None]).mean(1)
+            with np.errstate(invalid="ignore"):
+                alike = np.abs(self.rows_[near] - x[:, None]) <= self.slack_
+            weight = 1 - alike.mean(1)
         act = self.problem_.schema.actionable
         mean = weight[:, act].mean(1, keepdims=True)
         share = np.where(mean > 0, weight / np.where(mean > 0, mean, 1.0), 1.0)

@@ -19,9 +19,12 @@ Turned = Callable[[Ints, Ints, Floats], Mask]
 
 
 class Crossings(NamedTuple):
-    """Of features alone, downwards and upwards: before (n, d, 2) the last value that keeps the decision, NaN where there
-    is no way; after (n, d, 2) the first beyond it that turns it, NaN where none was seen, and before is then the end of
-    the way. levels (n, all levels) bool: another level that turns it."""
+    """Of features alone, downwards and upwards.
+
+    before (n, d, 2): the last value that keeps the decision, NaN where there is no way. after (n, d, 2): the first
+    beyond it that turns it, NaN where none was seen, and before is then the end of the way. levels (n, all levels)
+    bool: another level that turns it.
+    """
 
     before: Floats
     after: Floats
