@@ -60,6 +60,16 @@ class Regions:
                 inside[:, j] = known & ok[i, option, np.where(known, level, 0)]
         return np.asarray(np.where(acts, inside, np.isnan(action)).all(1))
 
+    def any_holds(self, i: int, action: Rows) -> Mask:
+        """(m,) bool: actions (m, d) of person i that lie in some region: all that is known to be enough, as a union of
+        boxes (of `k` options that change different features, as many boxes).
+
+        Source of regions as answers: FACET (P. VanNostrand and others, 2023); rules for many people: T-CREx (T. Bewley
+        and others, 2024), which this is not.
+        """
+        every = [self.holds(i, option, action) for option in np.flatnonzero(self.known[i] != "").tolist()]
+        return np.asarray(np.any(every, axis=0) if every else np.zeros(len(action), dtype=bool))
+
     def to_plain(self, schema: Schema) -> dict[str, Any]:
         """Return it as files hold it: of each region person, option, how it is known, and its sides by feature."""
         of = []

@@ -228,6 +228,25 @@ def test_an_answer_from_a_file_says_what_to_do_about_its_regions(tmp_path):
         Recourse.load(found.save(tmp_path / "a.json")).regions()
 
 
+def test_several_options_are_a_union_of_boxes():
+    """Whatever lies in some box is an option, and each box holds what the others do not."""
+    it = case("forest", seed=0)
+    found = wf.recommend(it.problem, refused(it.problem, it.x)[:10], k=3, seed=0)
+    regions, more = found.regions(), 0
+    for i in range(found.n):
+        slots = np.flatnonzero(regions.known[i] != "")
+        if not slots.size:
+            assert not regions.any_holds(i, np.zeros((2, found.d))).any()
+            continue
+        slot = np.repeat(slots, 200)
+        u = np.random.default_rng(i).random((len(slot), found.d))
+        who = np.full(len(slot), i)
+        action = rows_in(found, regions, who, slot, u)
+        assert regions.any_holds(i, action).all() and judged(it.problem, found, who, action).all()
+        more += (~regions.holds(i, slots[0], action)).sum()
+    assert more > 100
+
+
 @pytest.mark.parametrize("ending", ["json", "parquet"])
 @pytest.mark.parametrize("kind", ["forest", "label"])
 def test_files_keep_regions_that_somebody_asked_for(tmp_path, ending, kind):
