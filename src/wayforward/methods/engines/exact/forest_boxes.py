@@ -85,7 +85,7 @@ class ForestBoxes:
         self.schema, self.forest, self.feature, self.number = problem.schema, forest, feature, number
         self.need, self.sure, self.provable = sums
         self.ordinary = ordinary
-        self.pace = _PACE  # boxes a second, as the last search went
+        self.pace = float(_PACE)  # boxes a second, as the last search went
         self.power = 1.0  # of what a person pays that the search adds up
         self.level_rules, self.clauses, every = _clauses(problem.schema)
         self.complete = every and (problem.plausibility is None or ordinary is not None)
@@ -189,7 +189,7 @@ class ForestBoxes:
     def _lacks(self, people: Population) -> Mask:
         """(n, d) bool: a missing value that the person may tell, and that the forest or a rule reads."""
         wanted = (self.feature[_USED] > 0) | self.clauses.reads
-        return np.isnan(people.x) & people.may & wanted
+        return np.asarray(np.isnan(people.x) & people.may & wanted)
 
     def _ways(self, people: Population, lacks: Mask) -> Iterator[tuple[Ints, Mask, Floats]]:
         """Yield who (m,) may fill in which missing values (m, d), and what that alone costs (m,): the fewest first.
