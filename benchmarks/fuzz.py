@@ -463,7 +463,7 @@ def texts() -> list[Target]:
             "TextProblem.recommend",
             problem.recommend,
             {
-                "texts": told[:2],
+                "things": told[:2],
                 "method": "sedc",
                 "k": 1,
                 "keep": (),

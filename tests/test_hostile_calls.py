@@ -328,6 +328,9 @@ ARGUMENTS = {
     ),
     **of_each({"cut": (True, "x", 5, [[1]], ["a"], {})}, lambda c, n, v: Groups.of("a", [1, 2], **{n: v})),
     **of_each({"schema": (True, "x", 5)}, lambda c, n, v: Groups.of("a", [1, 2], v)),
+    **of_each(
+        {"people": ([], [1], [[1, 2]], ["x"], np.zeros(3), None, 5)}, lambda c, n, v: Groups.of("job", v, c.schema)
+    ),
     **of_each({"labels": (None, 5, "x", len)}, lambda c, n, v: Groups.of("a", v)),
     "no audit": (lambda c: audit_page(c.people, "a.html"), DataError, "audit is a DataFrame. Give a Audit"),
     "workers on an array": (lambda c: c.ask(c.people, on=np.array([])), WorkerError, "on=.* is not known"),
@@ -423,7 +426,7 @@ def test_no_setting_takes_what_it_cannot_be(name):
         kind = declared.removesuffix(" | None")
         wrong = WRONG.get(kind, ())
         if "seed" in setting:
-            wrong = tuple(value for value in wrong if value not in (-1, 10**30))
+            wrong = (*(value for value in wrong if value != -1), 2**63)
         for value in (*wrong, *((None,) if kind in WRONG and kind == declared else ())):
             with pytest.raises(MethodError, match=rf"'{name}' has {setting}="):
                 method(name, **{setting: value})

@@ -230,6 +230,7 @@ def test_pipes_and_devices_are_no_files(tmp_path, kind):
         lambda: wf.SCM.from_yaml(path),
         lambda: wf.Recourse.load(path),
         lambda: wf.Preferences.load(path, schema),
+        lambda: wf.Preferences.from_table(schema, path),
         lambda: wf.model.load(path, schema),
     ):
         with pytest.raises(FileFormatError, match=r"file\.json"):
@@ -463,6 +464,8 @@ def test_an_empty_file_of_wishes_is_told(tmp_path):
 
     schema = wf.Schema((wf.Feature(name="a", kind="real", low=0, high=1),))
     (tmp_path / "wishes.csv").write_text("person,feature,can\n")
+    with pytest.raises(FileFormatError, match="'wishes.csv' has no row, so nobody wishes anything"):
+        wf.Preferences.from_table(schema, tmp_path / "wishes.csv", 2)
     with pytest.raises(FileFormatError, match="'wishes.csv' .*no row.*leave --preferences out"):
         read_wishes(tmp_path / "wishes.csv", schema, np.zeros((2, 1)), Inputs.__new__(Inputs))
 

@@ -86,7 +86,16 @@ class Groups:
                     "instead: Groups.of(name, labels)."
                 )
             encoded = isinstance(labels, (np.ndarray, list, tuple))
-            rows: People = np.asarray(labels, dtype=np.float64) if encoded else schema.read(labels)[0]
+            try:
+                rows: People = np.asarray(labels, dtype=np.float64) if encoded else schema.read(labels)[0]
+            except (TypeError, ValueError):
+                raise DataError(
+                    f"The people of '{name}' are {shown(labels)}. Give a table, or rows of numbers."
+                ) from None
+            if rows.ndim != 2 or rows.shape[1] != schema.d:
+                raise DataError(
+                    f"The people of '{name}' have shape {rows.shape}. Give a table, or rows of {schema.d} values each."
+                )
             column = rows[:, feature]
             if one.has_levels and cut is None:
                 member = np.where(np.isnan(column), -1, np.nan_to_num(column)).astype(np.int64)

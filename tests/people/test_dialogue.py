@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import wayforward as wf
 from wayforward.errors import DataError, DialogueError, FileFormatError, MethodError, ModelError, ReplyError
@@ -1354,3 +1355,53 @@ def test_a_state_is_taken_up_and_an_answer_taken_back_without_a_search(monkeypat
     assert before.stage == "choices"
     d.undo()
     same(d, again)
+
+
+# -- states --------------------------------------------------------------------------------------------------
+
+
+class States(RuleBasedStateMachine):
+    """A dialogue that is answered, gone back in, put away and taken up again, beside one that is only answered."""
+
+    @initialize(place=st.integers(0, 3), elicitor=st.sampled_from([None, "favourite"]))
+    def begin(self, place, elicitor):
+        problem, x = someone("linear", "independent", place)
+        self.make = lambda: Dialogue(problem, x, elicitor=elicitor, budget=6)
+        self.talk, self.said = self.make(), []
+
+    @rule(
+        reply=st.sampled_from(
+            ("1", "2", "yes", "no", "up to 40000", "cannot debt", "x", "", "back", "[/red]")
+        )
+    )
+    def answer(self, reply):
+        if self.talk.ask() is None:
+            return
+        before = self.talk.to_dict()
+        try:
+            self.talk.answer(reply)
+            self.said.append(reply)
+        except ReplyError:
+            assert self.talk.to_dict() == before  # what is not understood changes nothing
+
+    @rule()
+    def put_away_and_take_up(self):
+        again = Dialogue.from_dict(self.talk.problem, json.loads(json.dumps(self.talk.to_dict())))
+        same(self.talk, again)
+        self.talk = again
+
+    @rule()
+    def start_again(self):
+        other = self.make()
+        for reply in self.said:
+            other.answer(reply)
+        assert other.ask() == self.talk.ask()
+
+    @invariant()
+    def shows_what_holds(self):
+        if hasattr(self, "talk"):
+            keeps(self.talk)
+
+
+TestStates = States.TestCase
+TestStates.settings = settings(max_examples=5, stateful_step_count=8, deadline=None)

@@ -75,7 +75,7 @@ class Parts:
                 if self.folder
                 else None
             )
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
 
     def _file(self, start: int) -> Path | None:

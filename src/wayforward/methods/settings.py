@@ -49,7 +49,7 @@ def _check(method: Any, setting: str, declared: str, value: Any) -> None:
         return
     holds, advice = _DECLARED[kind]
     if kind == "int" and "seed" in setting:
-        holds, advice = _is_whole, "Use a whole number."
+        holds, advice = _is_seed, "Use a whole number of up to 64 bits."
     if kind == "float" and setting in getattr(method, "endless", ()) and value == np.inf:
         return
     if not holds(value):
@@ -59,6 +59,10 @@ def _check(method: Any, setting: str, declared: str, value: Any) -> None:
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _is_seed(value: Any) -> bool:
+    return _is_whole(value) and -(2**63) <= value < 2**63
 
 
 def _is_count(value: Any) -> bool:

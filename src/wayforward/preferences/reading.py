@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import FileFormatError, PreferencesError, did_you_mean, shown, suggest
-from wayforward.plain_files import as_path
+from wayforward.plain_files import as_path, require_regular
 from wayforward.shapes import Floats, Mask
 
 if TYPE_CHECKING:
@@ -164,10 +164,15 @@ def table_rows(table: Any) -> list[dict[str, Any]]:
     """Rows of a table or a CSV file without their empty cells."""
     if isinstance(table, (str, Path)):
         try:
+            require_regular(as_path(table))
             with as_path(table).open(encoding="utf-8-sig", newline="") as file:
                 rows: list[dict[str, Any]] = list(csv.DictReader(file))
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise FileFormatError(f"'{table}' cannot be read as a CSV file of wishes ({error}).") from error
+        if not rows:
+            raise FileFormatError(
+                f"'{as_path(table).name}' has no row, so nobody wishes anything. Give a row for each wish."
+            )
     elif isinstance(table, Sequence) and all(isinstance(row, Mapping) for row in table):
         rows = [dict(row) for row in table]
     else:
