@@ -349,6 +349,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "clear": lambda: scene(k=2, given=AS_PUBLISHED),
     "mc-brp": lambda: scene(given=AS_PUBLISHED),
     "weighted-counterfactuals": lambda: scene(also="local-search"),
+    "hcls": lambda: scene(given={"spend": 0.5}, also="local-search"),
     "cbr": lambda: scene(given={"shrink": False, "differences": 1, "cases": 1}),
 }
 

@@ -57,6 +57,7 @@ GRAPH = CausalGraph.read(TRUE)
 PEOPLE = 5
 QUICK = {  # parameters that make the tests quick
     "mc-brp": {"draws": 80},
+    "hcls": {"rounds": 6, "exchanges": 1},
     "clear": {"grid": 10},
     "lore": {"samples": 60, "generations": 1, "depth": 4},
     "local-foil-trees": {"samples": 60, "depth": 4},

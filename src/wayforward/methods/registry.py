@@ -45,6 +45,7 @@ METHODS = Registry(
         "lire": "lire:Lire",
         "gradient-boosted-counterfactuals": "gradient_boosted:GradientBoosted",
         "cbr": "cbr:Cbr",
+        "hcls": "hcls:Hcls",
         "mc-brp": "mc_brp:McBrp",
         "clear": "clear:Clear",
         "weighted-counterfactuals": "weighted:WeightedCounterfactuals",

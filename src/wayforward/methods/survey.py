@@ -36,7 +36,7 @@ SURVEYED: tuple[SurveyedSystem, ...] = tuple(
     for when, name, solution, access, ours, remark in (
         ("2014-03", "SEDC", "heuristic", "query", "sedc", "also of texts (TextProblem)"),
         ("2015-08", "OAE", "ILP", "white-box", "oae", ""),
-        ("2016-05", "HCLS", "grad opt/heuristic", "gradient/query", "", _NONE),
+        ("2016-05", "HCLS", "grad opt/heuristic", "gradient/query", "hcls", ""),
         ("2017-06", "Feature Tweaking", "heuristic", "white-box", "feature-tweaking", ""),
         ("2017-11", "CF Expl.", "grad opt", "gradient", "wachter", ""),
         ("2017-12", "Growing Spheres", "heuristic", "query", "growing-spheres", ""),
