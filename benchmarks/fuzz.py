@@ -461,7 +461,7 @@ def texts() -> list[Target]:
         ),
         with_junk(
             "TextProblem.recommend",
-            problem.recommend,
+            lambda things, **how: problem.recommend(things, **how),  # the things come by their place
             {
                 "things": told[:2],
                 "method": "sedc",

@@ -249,7 +249,7 @@ AUDITED = {
     "most": ODD[1:], "workers": tuple(v for v in ODD if v is not True), "method": NOT_TEXT, "correction": ODD,
     "intersections": tuple(v for v in ODD if v is not True), "society": tuple(v for v in ODD if v is not True),
     "groups": ODD, "others": (None, True, "x", 5, b"x", object(), len), "problem": ODD,
-    "preferences": ODD[1:], "summaries": (None, True, -1, 1.5, object(), len),
+    "preferences": ODD[1:], "summaries": (None, True, -1, 1.5, object(), len, [0], [None]),
     "say": (True, "x", 5), "see": (True, "x", 5),
 }  # fmt: skip
 ATTACKED = {

@@ -71,6 +71,8 @@ def look(
             ]
             scores = [f"member by {m.score}" for m in got.exposures[0].membership]
             table("", ("answers", "with an option", "mean cost", *scores), rows)
+            for name, why in got.meta["left_out"].items():
+                say(f"left out: {defence_name(name)}: {why}")
             for file in (html, json):
                 if file is not None:
                     say(f"written: {file}")

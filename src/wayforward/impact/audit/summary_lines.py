@@ -30,6 +30,9 @@ def summarisers_of(summaries: Sequence[str | Summariser]) -> list[Summariser]:
             f"summaries={shown(summaries)} is no list. Give names, such as ('tree',), or () for none."
         )
     found = [summariser(one) if isinstance(one, str) else one for one in summaries]
+    for one in found:
+        if not hasattr(one, "name") or not hasattr(one, "learn"):
+            raise DataError(f"summaries holds {shown(one)}. Use names such as 'tree', or summarisers.")
     names = [one.name for one in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
