@@ -242,7 +242,7 @@ class Comparison:
             gettext("Figures by round"),
             gettext("A line a scenario. The tables hold the same numbers, and means over rounds."),
         )
-        return template_engine("wayforward.impact").get_template("societies.html.j2").render(
+        page: str = template_engine("wayforward.impact").get_template("societies.html.j2").render(
             title=title,
             seeds=len(self.seeds),
             names=list(self.histories),
@@ -257,6 +257,7 @@ class Comparison:
                 if name in FIGURES
             ],
         )  # fmt: skip
+        return page
 
 
 def compare(
