@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 from fastapi.testclient import TestClient
 
+from wayforward.language import day_text
 from wayforward.serve import retention
 from wayforward.serve.http.app import create_app
 from wayforward.serve.retention import clock_state, sweep
@@ -89,4 +90,4 @@ def test_operators_see_the_clock(services, model, code, browser):
         due = clock_state(session, 90).next
     text = operator.get_page("/staff/cases")
     assert "after 90 days" in text and "It deleted 0 cases, 0 jobs." in text
-    assert f"due on {due:%Y-%m-%d}" in text
+    assert f"due on {day_text(due.date())}" in text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from fastapi import Request
@@ -29,12 +29,17 @@ if TYPE_CHECKING:
 CSV = "text/csv; charset=utf-8"
 
 
-def _day(text: str) -> str:
-    """A day of a receipt, in words; what is no day as it is."""
+def _day(given: str | date) -> str:
+    """A day in words, also of a receipt, where it is a text; what is no day as it is."""
     try:
-        return day_text(date.fromisoformat(text))
+        return day_text(date.fromisoformat(given) if isinstance(given, str) else given)
     except (TypeError, ValueError):
-        return text
+        return str(given)
+
+
+def _moment(at: datetime) -> str:
+    """A day in words, with hours and minutes as the database tells them (UTC)."""
+    return f"{day_text(at.date())}, {at:%H:%M}"
 
 
 def _lang_of(receipt: Receipt) -> Markup:
@@ -57,7 +62,7 @@ class Pages:
             "upper_first": lambda text: text[:1].upper() + text[1:],  # "BMI" stays as it is
             "lower_first": lambda text: text[:1].lower() + text[1:],
             "plain": lambda value: value if isinstance(value, str) else number(value, thousands=""),
-            "day": _day, "lang_of": _lang_of, "act_words": act_words, "role_words": role_words,
+            "day": _day, "moment": _moment, "lang_of": _lang_of, "act_words": act_words, "role_words": role_words,
             "event_words": event_words, "looked_up": gettext,  # unlike _(), what comes back is a text, not HTML
             "actor_words": actor_words,
         }  # fmt: skip
