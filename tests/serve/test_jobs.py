@@ -23,6 +23,9 @@ from wayforward.serve.projects import ProjectError
 from wayforward.serve.storage.tables import Job, User, now
 from wayforward.serve.worker import run
 
+#: What has nothing to do with the kind of database is tried on one.
+any_database = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+
 
 @pytest.fixture
 def people(tmp_path):
@@ -65,6 +68,7 @@ def test_plans_of_a_table(services, model, people, tmp_path):
     assert all(row["plan"] for row in rows)
 
 
+@any_database
 def test_an_audit_by_the_features_named(services, model, people):
     id = services.jobs.start("audit", model, {"groups": ["age"]}, people, user(services, "auditor"))
     services.jobs.claim("one")
@@ -236,6 +240,7 @@ def test_from_the_page_to_the_table(browser, services, model, people):
     assert auditor.post("/staff/jobs", data=given, files={"people": ("p.csv", b"a\n1")}).status_code == 403
 
 
+@any_database
 def test_the_process_of_a_job_is_spared_torch(services):
     """Its pulse is a second thread, so that what reads models comes before it."""
     code = (
