@@ -139,7 +139,8 @@ def test_wrong_parameters_are_named(parameters, message):
 
 
 @pytest.mark.parametrize(
-    ("importance", "message"), [({"x9": 1.0}, "'x9', which is no feature"), ({"x0": -1.0}, "importance -1")]
+    ("importance", "message"),
+    [({"x9": 1.0}, "'x9', which is no feature"), ({"x0": -1.0}, "'x0': -1.0}. Use .* 0 or more")],
 )
 def test_wrong_importances_are_named(linear, importance, message):
     with pytest.raises(MethodError, match=message):
