@@ -91,3 +91,5 @@ def test_operators_see_the_clock(services, model, code, browser):
     text = operator.get_page("/staff/cases")
     assert "after 90 days" in text and "It deleted 0 cases, 0 jobs." in text
     assert f"due on {day_text(due.date())}" in text
+    german = browser().log_in("auditor").get("/staff/log", headers={"accept-language": "de"}).text
+    assert "0 Fälle, 0 Aufträge" in german and "0 cases" not in german

@@ -13,7 +13,7 @@ from datetime import datetime
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
-from wayforward.language import N_, gettext
+from wayforward.language import N_, gettext, ngettext
 from wayforward.serve.storage.tables import Event, now
 
 _FIRST = "0" * 64
@@ -41,6 +41,14 @@ _ACTORS = (N_("setup"), N_("applicant"), N_("clock"))
 def actor_words(actor: str) -> str:
     """Who did it, for people: the name of an account, or what is nobody's account in words."""
     return gettext(actor) if actor in _ACTORS else actor
+
+
+def subject_words(subject: str) -> str:
+    """What a line is about, for people: what a sweep did ("3 cases, 1 job"), else the subject's id as it is."""
+    if not (found := re.fullmatch(r"(\d+) cases?, (\d+) jobs?", subject)):
+        return subject
+    cases, jobs = int(found[1]), int(found[2])
+    return ngettext("{n} case", "{n} cases", cases) + ", " + ngettext("{n} job", "{n} jobs", jobs)
 
 
 def record(session: Session, actor: str, what: str, subject: str = "") -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,9 +12,8 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from wayforward.language import ngettext
 from wayforward.serve.accounts import forget_ended
-from wayforward.serve.events import record
+from wayforward.serve.events import record, subject_words
 from wayforward.serve.storage.tables import ApplicantCase, Event
 from wayforward.serve.tallies import forget_days
 
@@ -63,14 +61,8 @@ def clock_state(session: Session, days: int) -> ClockState:
     )
     due = None if oldest is None else oldest + timedelta(days=days)
     return ClockState(
-        days, None if line is None else line.at, "" if line is None else _words(line.subject), due
+        days, None if line is None else line.at, "" if line is None else subject_words(line.subject), due
     )
-
-
-def _words(done: str) -> str:
-    """What a sweep did, as the log has it ("3 cases, 1 job"), for people."""
-    cases, jobs = (int(number) for number in re.findall(r"\d+", done))
-    return ngettext("{n} case", "{n} cases", cases) + ", " + ngettext("{n} job", "{n} jobs", jobs)
 
 
 class RetentionClock:

@@ -13,7 +13,7 @@ from wayforward.errors import WayforwardError
 from wayforward.language import LANGUAGES, day_text, gettext, language
 from wayforward.serve.accounts import NameTaken, NoSuchAccount
 from wayforward.serve.case_store import CaseChanged, CaseGone, ConsentNeeded
-from wayforward.serve.events import actor_words, event_words
+from wayforward.serve.events import actor_words, event_words, subject_words
 from wayforward.serve.http.guard import COOKIE, NotAllowed, NotKnown, Visitor, form_token
 from wayforward.serve.http.languages import remember, way_back
 from wayforward.serve.jobs import NoSuchJob
@@ -64,7 +64,7 @@ class Pages:
             "plain": lambda value: value if isinstance(value, str) else number(value, thousands=""),
             "day": _day, "moment": _moment, "lang_of": _lang_of, "act_words": act_words, "role_words": role_words,
             "event_words": event_words, "looked_up": gettext,  # unlike _(), what comes back is a text, not HTML
-            "actor_words": actor_words,
+            "actor_words": actor_words, "subject_words": subject_words,
         }  # fmt: skip
         self.engine.globals.update(
             lender=settings.lender, contact=settings.contact, Act=Act, number=number,
