@@ -21,6 +21,7 @@ from wayforward.problem.population import Evaluated, Population
 from wayforward.problem.problem import Problem
 from wayforward.problem.robust import (
     AllModels,
+    AllWorlds,
     Improvement,
     NextModel,
     Retraining,
@@ -34,6 +35,7 @@ from wayforward.problem.target import BoundTarget, Target
 
 __all__ = [
     "AllModels",
+    "AllWorlds",
     "AtLeastAsLikely",
     "Balanced",
     "BoundTarget",

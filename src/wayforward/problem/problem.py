@@ -417,11 +417,14 @@ class Problem(Portable):
         moved = (actionable.astype(np.int64) @ self.descendants.astype(np.int64)) > 0
         return np.asarray(~actionable & ~moved)
 
-    def consequences(self, before: Points, action: Points) -> np.ndarray:
-        """before (..., d) and action (..., d), NaN where left alone -> after (..., d) with everything that follows."""
-        if self.independent:
+    def consequences(self, before: Points, action: Points, world: World | None = None) -> np.ndarray:
+        """before (..., d) and action (..., d), NaN where left alone -> after (..., d) with everything that follows.
+
+        world: another one over the same schema, in place of the problem's.
+        """
+        if world is None and self.independent:
             return np.where(np.isnan(action), before, action)
-        after = self.world.consequences(before, action)
+        after = (self.world if world is None else world).consequences(before, action)
         if self.schema.rules and self.schema.compiled_rules.links:
             acted = ~np.isnan(action)
             dragged = self.schema.compiled_rules.drag(before, after, acted)

@@ -13,11 +13,16 @@ if TYPE_CHECKING:
     from wayforward.world.gaussian_process import GaussianProcessWorld
     from wayforward.world.graph import CausalGraph
     from wayforward.world.linear import LinearWorld
+    from wayforward.world.orientations import orientations
     from wayforward.world.scm import SCM
     from wayforward.world.sub_population import SubPopulation
 
 _PLACES = [place.removeprefix(f"{__name__}.").split(":") for place in WORLDS.values()]
-_HOME = {name: module for module, name in _PLACES} | {"CausalGraph": "graph", "load_world": "files"}
+_HOME = {name: module for module, name in _PLACES} | {
+    "CausalGraph": "graph",
+    "load_world": "files",
+    "orientations": "orientations",
+}
 
 __all__ = [
     "SCM",
@@ -29,6 +34,7 @@ __all__ = [
     "SubPopulation",
     "World",
     "load_world",
+    "orientations",
     "register",
 ]
 

@@ -10,9 +10,11 @@ from wayforward.problem.robust.noise import Stable, UnderNoise, linear_slope
 from wayforward.problem.robust.reading import check, read, register_robust
 from wayforward.problem.robust.retraining import Retraining, retrained
 from wayforward.problem.robust.weights import WithinDelta
+from wayforward.problem.robust.worlds import AllWorlds
 
 __all__ = [
     "AllModels",
+    "AllWorlds",
     "Improvement",
     "NextModel",
     "Retraining",
