@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from wayforward.world.gaussian_process import GaussianProcessWorld
     from wayforward.world.graph import CausalGraph
     from wayforward.world.linear import LinearWorld
-    from wayforward.world.orientations import orientations
+    from wayforward.world.partial_graph import orientations
     from wayforward.world.scm import SCM
     from wayforward.world.sub_population import SubPopulation
 
@@ -21,7 +21,7 @@ _PLACES = [place.removeprefix(f"{__name__}.").split(":") for place in WORLDS.val
 _HOME = {name: module for module, name in _PLACES} | {
     "CausalGraph": "graph",
     "load_world": "files",
-    "orientations": "orientations",
+    "orientations": "partial_graph",
 }
 
 __all__ = [
