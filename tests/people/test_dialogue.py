@@ -1016,6 +1016,30 @@ def test_what_stays_may_stand_before_the_verb(reply):
         assert d.preferences.frozen[0, j] and d.preferences.frozen[0].sum() == 1
 
 
+def test_levels_of_a_page_are_limited_by_name_and_a_word_that_is_like_a_name_is_asked_back():
+    """On a table never seen before "course only basic" was answered by "No plan changes your course", and "I can't
+    move" kept the motive as it is."""
+    levels = ("none", "basic", "advanced")
+    schema = Schema(
+        [
+            Feature(name="course", kind="ordinal", levels=levels),
+            Feature(name="motive", kind="categorical", levels=("bees", "rest")),
+        ]
+    )
+    model = wf.wrap(lambda x: (x.sum(1) >= 1).astype(int), schema, output="label", classes=(0, 1))
+    rows = np.array([[i, j] for i in range(3) for j in range(2)], dtype=float)
+    problem = wf.Problem(schema, model, wf.Target(favourable=1), data=rows)
+    for reply in ("course only basic", "Course: only up to basic", "course nur bis basic"):
+        d = Dialogue(problem, np.zeros(2), elicitor=None, questionnaire="page")
+        d.answer(reply)
+        assert d.preferences.high[0].tolist() == [1.0, np.inf] and not d.preferences.frozen.any(), reply
+    d = Dialogue(problem, np.zeros(2), elicitor=None, questionnaire="page")
+    with pytest.raises(ReplyError, match="nothing called 'move' here"):
+        d.answer("I can't move")
+    d.answer("i cannot change my motiv")
+    assert d.preferences.frozen[0].tolist() == [False, True]
+
+
 def test_a_name_of_several_things_is_asked_back_and_of_nothing_to_change_is_said():
     schema = Schema(
         [

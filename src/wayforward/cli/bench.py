@@ -107,8 +107,9 @@ def compare(
             ("data", "model", "method", "n", *(name.replace("_", " ") for name in _SHOWN)),
             cells,
         )
-        if html is not None:
-            say(f"written: {html}")
+        for file in (html, json):
+            if file is not None:
+                say(f"written: {file}")
 
 
 def method_of(name: str) -> Method:

@@ -405,7 +405,7 @@ def _feature_named(text: str, schema: Schema, may: Sequence[int]) -> int | None:
         )
         raise ReplyError(gettext("'{reply}' may be {known}. Say which.", reply=_short(typed), known=known))
     flat = {name: j for j, known in names.items() for name in known}
-    near = {flat[name] for name in difflib.get_close_matches(text, flat, 3, 0.75)}
+    near = {flat[name] for name in difflib.get_close_matches(text, flat, 3, 0.82)}
     return near.pop() if len(near) == 1 else None
 
 

@@ -304,6 +304,9 @@ def _limit(c: Conversation, j: int, side: str, value: Any) -> Wish:
     return {"feature": name, side: q.check_bound(people, j, side, value)}
 
 
+_NAME_ONLY = re.compile(
+    r"\s*(.+?)\s*:?\s+(?:only|nur)\s+(?:(?:up to|to|bis zu|bis)\s+)?(\S.*)", re.IGNORECASE
+)
 _PARTS = re.compile(
     r"\s*;\s*|,\s+(?!\d{3,4}\b)|\s+(?:and|und)\s+|\n"
 )  # "1, 3, income up to 3,500", "by March 15, 2027"
@@ -353,7 +356,9 @@ def _page_part(c: Conversation, one: str, codes: Sequence[str]) -> Wish:
     wish = _read_wish(c, one)
     j = feature_named(one, c.schema, [c.schema.index(name) for name in codes])
     if wish is None and j is None:
-        _check_named(c, one)
+        wish = _only_level(c, one, codes)
+    if wish is None and j is None:
+        _check_named(c, one, codes)
         raise ReplyError(
             gettext(
                 "'{reply}' is not read. Type the numbers of what you cannot change, how far you could go (name "
@@ -364,9 +369,18 @@ def _page_part(c: Conversation, one: str, codes: Sequence[str]) -> Wish:
     return {"feature": c.schema.names[int(j or 0)], "can": False} if wish is None else wish
 
 
-def _check_named(c: Conversation, text: str) -> None:
+def _only_level(c: Conversation, one: str, codes: Sequence[str]) -> Wish | None:
+    """The limit that "education only master's" or "education: only up to master's" tells; None for another text."""
+    found = _NAME_ONLY.fullmatch(one)
+    j = None if found is None else feature_named(found[1], c.schema, [c.schema.index(name) for name in codes])
+    return None if found is None or j is None else _limit(c, j, "to", found[2])
+
+
+def _check_named(c: Conversation, text: str, codes: Sequence[str]) -> None:
     """Raises: ReplyError where a text begins with a feature of which no plan makes use."""
     for feature in c.schema.features:
+        if feature.name in codes:
+            continue
         names = {plain(feature.name), plain(words.label(feature)), plain(feature.text_label)}
         if any(plain(text) == name or plain(text).startswith(f"{name} ") for name in names):
             raise ReplyError(
