@@ -27,6 +27,7 @@ from sklearn.preprocessing import StandardScaler
 
 import wayforward as wf
 from wayforward.groups import Groups
+from wayforward.modalities.image.sets import digits, shapes
 from wayforward.palette import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
 from wayforward.schema.acts import ActModel, PlannedAct
 from wayforward.streams import keys_of
@@ -354,14 +355,43 @@ SCENES: dict[str, Callable[[], Scene]] = {
 }
 
 
+def digit(name: str, of: int, **how: Any) -> Figure:
+    """Draw what a method changes in a handwritten digit, so that a small network reads an eight."""
+    made = digits()
+    images, labels = made.images[:1200], made.labels[:1200]
+    network = MLPClassifier((32,), max_iter=300, random_state=0).fit(images.reshape(1200, -1), labels)
+    asked = wf.ImageProblem(network, images, favourable=8, labels=labels, span=made.span, **how)
+    return asked.recommend(made.images[1200:][made.labels[1200:] == of][:1], name).figure(0)
+
+
+def mark() -> Figure:
+    """Draw the segment that keeps a model from saying that a shape has no mark."""
+    made = shapes(60, seed=1)
+
+    def unmarked(images: np.ndarray) -> np.ndarray:
+        return np.clip(1 - 5 * (images.max((1, 2)) - 0.85), 0.01, 0.99)
+
+    asked = wf.ImageProblem(unmarked, made.images, favourable=1, units="quickshift", span=made.span)
+    return asked.recommend(made.images[made.marks[:, 0] >= 0][:1], "sedc-t").figure(0)
+
+
+#: pictures of methods for images: as it is, with the change, where
+PICTURES: dict[str, Callable[[], Figure]] = {
+    "sedc-t": mark,
+    "visual-counterfactuals": lambda: digit("visual-counterfactuals", 3, replace="cells"),
+    "scout": lambda: digit("scout", 3, replace="distractor"),
+    "gradual-construction": lambda: digit("gradual-construction", 1, units="pixels"),
+}
+
+
 def main(names: list[str]) -> None:
     """Write the pictures of some methods, or of all, without fonts and without dates."""
     import matplotlib
 
     matplotlib.rcParams.update({"svg.hashsalt": "wayforward", "path.simplify": False})
     OUT.mkdir(parents=True, exist_ok=True)
-    for name in names or SCENES:
-        figure = draw(name, SCENES[name]())
+    for name in names or [*SCENES, *PICTURES]:
+        figure = PICTURES[name]() if name in PICTURES else draw(name, SCENES[name]())
         drawn = io.StringIO()
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
         text = re.sub(

@@ -1,7 +1,8 @@
 """Table 1 of the survey beside what runs here: `python docs/make_table.py` asks all methods, writes guide/table-1.md.
 
 Each method answers twelve refused people of small problems that hold every kind of feature, immutables, directions and
-rules, in two worlds, with two options each; nothing is tuned. `--render` writes the page from guide/table-1.json again.
+rules, in two worlds, with two options each; nothing is tuned. Names of methods ask those alone, `--render` none: the
+page is written from guide/table-1.json again.
 """
 
 from __future__ import annotations
@@ -84,11 +85,13 @@ def asked(name: str, kind: str, world: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def measured() -> dict[str, Any]:
-    """Every method on every problem."""
-    rows = {row["name"]: row for row in methods_table()}
+def measured(names: list[str], before: dict[str, Any]) -> dict[str, Any]:
+    """Every method on every problem; with names those alone, the others as they were before."""
     out: dict[str, Any] = {}
-    for name in rows:
+    for name in (row["name"] for row in methods_table()):
+        if names and name not in names and name in before:
+            out[name] = before[name]
+            continue
         out[name] = {f"{kind} {world}": asked(name, kind, world) for kind in KINDS for world in WORLDS}
         print(name, *(one.get("served", "-") for one in out[name].values()), flush=True)
     return out
@@ -147,7 +150,9 @@ def _grid(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 
 if __name__ == "__main__":
     if "--render" not in sys.argv:
-        OUT.with_suffix(".json").write_text(json.dumps(measured(), indent=1) + "\n", encoding="utf-8")
+        before = json.loads(OUT.with_suffix(".json").read_text(encoding="utf-8"))
+        found = measured(sys.argv[1:], before)
+        OUT.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     OUT.with_suffix(".md").write_text(
         page(json.loads(OUT.with_suffix(".json").read_text(encoding="utf-8"))), encoding="utf-8"
     )

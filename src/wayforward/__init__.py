@@ -40,6 +40,7 @@ _HOME = {
     "report": "answers",
     "recommend_table": "scale",
     "TextProblem": "modalities.text",
+    "ImageProblem": "modalities.image",
     "attack": "impact.disclosure",
     "honesty": "impact.honesty",
     "WayforwardError": "errors",
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
     from wayforward.impact.disclosure import attack
     from wayforward.impact.honesty import honesty
     from wayforward.methods import method, methods_table, recommend
+    from wayforward.modalities.image import ImageProblem
     from wayforward.modalities.text import TextProblem
     from wayforward.model import Access, wrap
     from wayforward.preferences import Preferences

@@ -73,6 +73,10 @@ METHODS = Registry(
         "shap-counterfactuals": "shap_counterfactuals:ShapCounterfactuals",
         "explanations-with-shap": "explanations_with_shap:ExplanationsWithShap",
         "vice": "vice:Vice",
+        "sedc-t": "sedc_t:SedcT",
+        "visual-counterfactuals": "visual_counterfactuals:VisualCounterfactuals",
+        "scout": "scout:Scout",
+        "gradual-construction": "gradual_construction:GradualConstruction",
     },
 )
 

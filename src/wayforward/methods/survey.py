@@ -27,7 +27,7 @@ class SurveyedSystem:
     remark: str = ""
 
 
-_IMAGES, _SERIES = "images are no kind of data here yet", "time series are no kind of data here yet"
+_OF_IMAGES, _SERIES = "also of images (ImageProblem)", "time series are no kind of data here yet"
 _TRAINED = "no method: trains another model, wayforward.training.{}"
 _NONE = "not built"
 
@@ -47,7 +47,7 @@ SURVEYED: tuple[SurveyedSystem, ...] = tuple(
         ("2018-09", "Actionable Recourse", "ILP", "white-box", "actionable-recourse", ""),
         ("2018-11", "Weighted CFs", "heuristic", "query", "weighted-counterfactuals", ""),
         ("2019-01", "Efficient Search", "MILP", "white-box", "efficient-search", ""),
-        ("2019-04", "CF Visual Expl.", "greedy search", "white-box", "", _IMAGES),
+        ("2019-04", "CF Visual Expl.", "greedy search", "white-box", "visual-counterfactuals", _OF_IMAGES),
         ("2019-05", "MACE", "SAT", "white-box", "mace", ""),
         ("2019-05", "DiCE", "grad opt", "gradient", "dice", ""),
         ("2019-05", "CERTIFAI", "gen alg", "query", "certifai", ""),
@@ -69,15 +69,15 @@ SURVEYED: tuple[SurveyedSystem, ...] = tuple(
         ("2019-12", "EMAP", "grad opt", "dataset/query", "", _NONE),
         ("2019-12", "PRINCE", "graph + heuristic", "query", "", "recommenders are no kind of data here yet"),
         ("2019-12", "LowProFool", "grad opt", "gradient", "lowprofool", ""),
-        ("2020-01", "ABELE", "gen alg + heuristic", "query + data", "", _IMAGES),
+        ("2020-01", "ABELE", "gen alg + heuristic", "query + data", "", _NONE),
         ("2020-01", "SHAP-based CFs", "heuristic", "query", "shap-counterfactuals", ""),
         ("2020-02", "CEML", "grad opt/heuristic", "gradient/query", "ceml", ""),
         ("2020-02", "MINT", "SAT", "white-box", "mint", ""),
         ("2020-03", "ViCE", "heuristic", "query", "vice", ""),
         ("2020-03", "Plausible CFs", "grad opt + gen alg", "dataset", "", _NONE),
-        ("2020-04", "SEDC-T", "heuristic", "query", "", _IMAGES),
+        ("2020-04", "SEDC-T", "heuristic", "query", "sedc-t", _OF_IMAGES),
         ("2020-04", "MOC", "gen alg", "query", "moc", ""),
-        ("2020-04", "SCOUT", "grad opt", "gradient", "", _IMAGES),
+        ("2020-04", "SCOUT", "grad opt", "gradient", "scout", _OF_IMAGES),
         ("2020-04", "ASP-based CFs", "answer-set prog.", "query", "asp", ""),
         ("2020-05", "CBR-based CFs", "heuristic", "query + data", "cbr", ""),
         ("2020-06", "Survival Model CFs", "gen alg", "query", "", "survival times are no kind of answer here yet"),
@@ -87,7 +87,7 @@ SURVEYED: tuple[SurveyedSystem, ...] = tuple(
         ("2020-07", "DACE", "MILP", "white-box", "dace", ""),
         ("2020-07", "CRUDS", "grad opt", "gradient/data", "cruds", ""),
         ("2020-07", "Gradient Boosted CFs", "heuristic", "data", "gradient-boosted-counterfactuals", ""),
-        ("2020-08", "Gradual Construction", "heuristic", "class prob.", "", _IMAGES),
+        ("2020-08", "Gradual Construction", "heuristic", "class prob.", "gradual-construction", _OF_IMAGES),
         ("2020-08", "DECE", "grad opt", "gradient", "", "its interface is not built"),
         ("2020-08", "Time Series CFs", "heuristic", "query", "", _SERIES),
         ("2020-08", "PermuteAttack", "gen alg", "query", "permute-attack", ""),

@@ -35,7 +35,7 @@ figure {{ margin: .5rem 0 1rem }} figure svg {{ width: 100%; height: auto }}
 class LetterPart(NamedTuple):
     """A piece of a letter or a page. tag: h1, h2, p, or blockquote and figure, whose `text` is HTML already.
 
-    plain: the same in letters without marks; the text itself where left out.
+    plain: the same in letters without marks, '' for nothing; the text itself where left out.
     """
 
     tag: Literal["h1", "h2", "p", "blockquote", "figure"]
@@ -106,7 +106,8 @@ class UnitRecourse(ABC):
             parts = self._letter(self._row(i), head or Letterhead())
             if style == "html":
                 return _page(gettext("Your answer"), parts)
-            return "\n\n".join(part.text if part.plain is None else part.plain for part in parts)
+            texts = [part.text if part.plain is None else part.plain for part in parts]
+            return "\n\n".join(text for text in texts if text)
 
     def page(self, path: str | Path, title: str = "", language: str | None = None) -> Path:
         """Write a page of all things, changes marked, that needs no other file; return its path."""

@@ -10,17 +10,23 @@ from wayforward.ranks import rank_in_run
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
+    from wayforward.problem.population import Worth
 
 _BLOCK = 1 << 18  # candidate rows evaluated at once
 
 
-def ask(people: Population, who: np.ndarray, action: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """who (m,), action (m, d) -> score (m,), -inf where the person may not do it, and reached (m,) bool."""
+def ask(
+    people: Population, who: np.ndarray, action: np.ndarray, worth: Worth | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """who (m,), action (m, d) -> score (m,), -inf where the person may not do it, and reached (m,) bool.
+
+    worth: in place of the score, see `Population.evaluate`.
+    """
     m = len(who)
     score, reached = np.full(m, -np.inf), np.zeros(m, dtype=bool)
     for begin in range(0, m, _BLOCK):
         part = slice(begin, begin + _BLOCK)
-        seen = people.evaluate(who[part], action[part])
+        seen = people.evaluate(who[part], action[part], worth)
         score[part], reached[part] = seen.score, seen.reached
     return score, reached
 

@@ -7,8 +7,9 @@ world and personal limits, and so that model rows are counted for each person.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 
 _DRAWN = 1 << 18  # drawn rows shown to the model at once
+
+
+Worth: TypeAlias = Callable[[Who, np.ndarray], PerRow]  # who (m,), outputs (m, c) -> (m,)
 
 
 @dataclass(frozen=True)
@@ -368,7 +372,12 @@ class Population:
         Where the problem asks for more than today's decision (`Problem.robust`), the score that is left of it.
         action (m, d): what led there, where the caller knows it; in a causal world errors of carrying out need it.
         """
-        score = self.problem.bound_target.score(self.outputs(who, after, action))
+        return self._left(
+            who, after, action, self.problem.bound_target.score(self.outputs(who, after, action))
+        )
+
+    def _left(self, who: Who, after: Rows, action: Rows | None, score: PerRow) -> PerRow:
+        """(m,) what is left of scores by what the problem and `aim` ask for besides."""
         if self.problem.robust is not None:
             score = self.problem.robust.score(self, who, after, action, score)
             if self.best is not None and action is not None:
@@ -434,17 +443,26 @@ class Population:
             low[part] = np.partition(score, last, axis=0)[last]
         return confident, low
 
-    def evaluate(self, who: Who, action: Rows) -> Evaluated:
-        """Everything about candidate rows at once; impossible rows are not shown to the model."""
+    def evaluate(self, who: Who, action: Rows, worth: Worth | None = None) -> Evaluated:
+        """Everything about candidate rows at once; impossible rows are not shown to the model.
+
+        worth: from who (m,) and outputs (m, c), what stands in `Evaluated.score` in place of the score, by which a
+        search chooses; the decision remains what it is.
+        """
         after = self.after(who, action)
         allowed = self.allowed(who, action, after)
-        score = np.full(len(who), -np.inf)
+        score, chosen = np.full(len(who), -np.inf), np.full(len(who), -np.inf)
         if allowed.any():
-            score[allowed] = self.score(who[allowed], after[allowed], action[allowed])
+            some, there, acts = who[allowed], after[allowed], action[allowed]
+            outputs = self.outputs(some, there, acts)
+            score[allowed] = self._left(some, there, acts, self.problem.bound_target.score(outputs))
+            if worth is not None:
+                chosen[allowed] = worth(some, outputs)
         reached = self._turned(after, score)
         if self.problem.plausibility is not None and reached.any():
             reached[reached] = self.plausible(who[reached], after[reached])
-        return Evaluated(after, allowed, score, reached, self.cost(who, action))
+        cost = self.cost(who, action)
+        return Evaluated(after, allowed, score if worth is None else chosen, reached, cost)
 
     def take(self, who: np.ndarray) -> Population:
         """The same problem for some of the people."""

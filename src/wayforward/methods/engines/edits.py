@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
+from wayforward.methods.engines.reference_values import choose_alike
 from wayforward.problem.batching import ask
 from wayforward.ranks import rank_in_run
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
+    from wayforward.problem.population import Worth
 
 Order = Literal["score", "gain per cost"]
 _BLOCK = 1 << 23  # numbers of child rows made at once
@@ -57,6 +59,39 @@ class Replacements:
 
 
 @dataclass
+class Swaps:
+    """Set a unit to any of its levels but its own. once: a level serves one unit only.
+
+    allowed (n, C): levels that people may have; level, unit (C,): the levels of all features, one after another.
+    """
+
+    allowed: np.ndarray
+    level: np.ndarray
+    unit: np.ndarray
+    once: bool
+    again: bool = False
+
+    @classmethod
+    def of(cls, people: Population) -> Swaps:
+        """All levels of what people may change; once if all units choose among the same levels of a category."""
+        schema, x = people.schema, people.x
+        level, unit = schema.level_index, schema.level_owner
+        allowed = people.levels & people.free[:, unit] & (level != x[:, unit])
+        return cls(allowed, level, unit, choose_alike(schema))
+
+    def values(self, who: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """See `Edits`."""
+        sets = action[:, self.unit]  # (m, C)
+        open_ = self.allowed[who] & np.isnan(sets)
+        if self.once:
+            used = np.zeros((len(who), int(self.level.max()) + 1), dtype=bool)
+            row, edit = np.nonzero(sets == self.level)
+            used[row, self.level[edit]] = True
+            open_ &= ~used[:, self.level]
+        return np.where(open_, self.level.astype(np.float64), np.nan)
+
+
+@dataclass
 class _Frontier:
     """What each person may expand next: of every expansion (n, E) its state and its best children (n, E, w)."""
 
@@ -86,7 +121,8 @@ class EditSearch:
     """Best-first search over sets of edits. most: units of a set; expansions: states a person expands, at most.
 
     order: expand the state with the greatest 'score', or the greatest 'gain per cost': gain since the start by the mean
-    cost of its edits, so that with equal costs both orders are one.
+    cost of its edits, so that with equal costs both orders are one. worth: in place of the score, see
+    `Population.evaluate`. greedy: expand the best child each time, and go back to no other.
     """
 
     people: Population
@@ -94,6 +130,8 @@ class EditSearch:
     order: Order = "score"
     most: int = 30
     expansions: int = 50
+    worth: Worth | None = None
+    greedy: bool = False
 
     def run(self, k: int, cap: np.ndarray) -> np.ndarray:
         """Return actions (n, F, d) that reach the decision; cap (n,): model rows at most.
@@ -122,6 +160,7 @@ class EditSearch:
                     live, value
                 )  # of a sum over features
                 worth = (worth - start[live, None]) * (several + 1)[:, None] / np.maximum(spent, 1e-9)
+            frontier = _Frontier() if self.greedy else frontier
             self._extend(frontier, live, state, worth, value)
             live = live[(count[live] < want) & (people.rows[live] < cap[live])]
             if turn + 1 < self.expansions:
@@ -149,7 +188,7 @@ class EditSearch:
         """(m, C) score of each child, -inf where it is none, and bool: it seems to reach the decision."""
         people, unit = self.people, self.edits.unit
         plain = len(unit) == people.d and bool((unit == np.arange(people.d)).all())
-        if plain and people.problem.plausibility is None:
+        if plain and people.problem.plausibility is None and self.worth is None:
             quick = people.each_change(who, state, value)
             if quick is not None:
                 return quick, quick > people.problem.slack
@@ -160,7 +199,7 @@ class EditSearch:
             part = slice(begin, begin + step)
             r, c = row[part], move[part]
             child = self.child(state[r], c, value[r, c])
-            score[r, c], turned[r, c] = ask(people, who[r], child)
+            score[r, c], turned[r, c] = ask(people, who[r], child, self.worth)
         return score, turned
 
     def child(self, state: np.ndarray, move: np.ndarray, value: np.ndarray) -> np.ndarray:
@@ -235,3 +274,20 @@ class EditSearch:
             state[open_[~again]], ready[open_[~again]] = new[~again], True
             open_ = open_[again]
         return np.asarray(live[ready[live]])
+
+
+def by_score(
+    people: Population, value: np.ndarray, found: np.ndarray, cap: np.ndarray, *, most: int, expansions: int
+) -> np.ndarray:
+    """Add to found (n, F, d) one option for each person who has none, by the score alone: (n, F + 1, d).
+
+    value (n, d): what features may be set to. cap (n,): model rows at most.
+    """
+    out = np.full((people.n, 1, people.d), np.nan)
+    left = np.flatnonzero(np.isnan(found).all((1, 2)) & (people.rows < cap))
+    if left.size:
+        some = people.take(left)
+        search = EditSearch(some, Replacements.of(value[left]), "score", most, expansions)
+        out[left] = search.run(1, cap[left] - people.rows[left])
+        people.rows[left] += some.rows
+    return np.concatenate([found, out], axis=1)

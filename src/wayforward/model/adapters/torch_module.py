@@ -53,13 +53,12 @@ def adapt(module: Any, schema: Schema, options: WrapOptions) -> Adapted:
         raise ModelError(
             f"{name} returned shape {probe.shape} for 64 rows; (64,), (64, 1) or (64, classes) is needed."
         )
-    kind = _kind(module, probe, task, options.output)
+    kind = output_kind(module, probe, task, options.output)
     places = steady_places(ask, sample_rows(schema, 8, missing=False))
-    link: Link
+    link = link_of(kind, probe)
     if task == "regression":
-        link, native = "identity", Adapted.of_values(lambda x: padded(ask, x, places=places), name)
+        native = Adapted.of_values(lambda x: padded(ask, x, places=places), name)
     else:
-        link = "probability" if kind == "probability" else "logistic" if probe.shape[1] == 1 else "softmax"
         native = Adapted.of_probabilities(
             lambda x: as_probabilities(padded(ask, x, places=places), kind, name),
             options.classes_of(probe.shape[1]),
@@ -79,7 +78,15 @@ def adapt(module: Any, schema: Schema, options: WrapOptions) -> Adapted:
     return replace(native, read=fast)
 
 
-def _kind(module: Any, probe: Floats, task: Task, output: OutputKind) -> str:
+def link_of(kind: str, outputs: Floats) -> Link:
+    """How outputs (m, q) of a kind become those of the model."""
+    if kind == "value":
+        return "identity"
+    return "probability" if kind == "probability" else "logistic" if outputs.shape[1] == 1 else "softmax"
+
+
+def output_kind(module: Any, probe: Floats, task: Task, output: OutputKind) -> str:
+    """Return 'probability', 'logit' or 'value': what outputs (m, q) of a module are."""
     if output in ("probability", "logit"):
         return str(output)
     if task == "regression":

@@ -1,0 +1,325 @@
+"""Arrays of one shape behind units: a row stands for an array, and the model is asked about that one.
+
+An array is cut into units by a label for each of its numbers, and a unit that was replaced takes its numbers from
+another array, its fill. Images are such arrays; whatever else has a shape (series of channels and times) can be.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from wayforward.errors import DataError, ModelError, require
+from wayforward.modalities.model import listed, of_function
+from wayforward.modalities.units import things_of
+from wayforward.model import Access, Adapted, WrapOptions, register_adapter, wrap
+from wayforward.model.adapters import library_of
+from wayforward.model.adapters import torch_module as torch_adapter
+from wayforward.model.encoder import NotRead
+from wayforward.model.fast import Fast
+from wayforward.model.forms import Block, Link
+from wayforward.model.network import TorchNetwork
+from wayforward.model.verify import sample_rows
+from wayforward.model.wrapping import Wrapped
+from wayforward.schema import Feature, Schema
+from wayforward.shapes import Floats, Ints
+
+MOST_NUMBERS = 16_384  # of an array that is given to an estimator as one row
+_AT_ONCE = 1 << 24  # numbers of arrays that are made at once
+_REMEMBERED = 1 << 25  # numbers of arrays whose units and fills are kept
+
+
+def encode_array(values: np.ndarray) -> str:
+    """Return an array as a string that the carried feature holds: bytes as they are, other numbers as float64."""
+    kept = values if values.dtype == np.uint8 else np.asarray(values, dtype="<f8")
+    shape = "x".join(map(str, kept.shape))
+    return f"{kept.dtype.str} {shape} {base64.b64encode(np.ascontiguousarray(kept).tobytes()).decode()}"
+
+
+def decode_array(text: str) -> np.ndarray:
+    """Return the array of a string. Raises: DataError."""
+    try:
+        kind, shape, numbers = text.split(" ")
+        size = tuple(int(part) for part in shape.split("x"))
+        return np.frombuffer(base64.b64decode(numbers), dtype=np.dtype(kind)).reshape(size)
+    except (ValueError, TypeError):
+        raise DataError(
+            "The value that a row carries is no array. Make rows with the problem's own `rows`."
+        ) from None
+
+
+class ArrayParts(NamedTuple):
+    """One array in units. values (P,), label (P,) of the unit of each number, fills (L, P): what may take its place."""
+
+    values: Floats
+    label: Ints
+    fills: Floats
+
+
+class Composer(Protocol):
+    """How a row becomes an array of this shape, its numbers one after another (P,)."""
+
+    shape: tuple[int, ...]
+    low: float
+    high: float
+
+    def compose(self, rows: Floats, schema: Schema) -> Floats:
+        """(m, d) -> (m, P)."""
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """The code of a row, for gradients."""
+
+    def composite(self, code: Any, schema: Schema) -> Any:
+        """(m, e) code -> (m, P), both tensors: differentiable with respect to the code."""
+
+
+@dataclass
+class ArrayUnits:
+    """Rows of units. low, high: the least and the greatest number.
+
+    segment: an array -> a label for each number, from 0, or for each place along its first axes.
+    fill: an array -> what may take the place of its numbers, (L, *shape) or (*shape,).
+    """
+
+    shape: tuple[int, ...]
+    low: float
+    high: float
+    segment: Callable[[np.ndarray], np.ndarray]
+    fill: Callable[[np.ndarray], np.ndarray]
+    _known: OrderedDict[str, ArrayParts] = field(default_factory=OrderedDict, init=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_known": OrderedDict()}
+
+    def parts(self, content: str) -> ArrayParts:
+        """Return the units and fills of an array, as `encode_array` holds it."""
+        if content not in self._known:
+            values = decode_array(content)
+            whole = values.astype(np.float64)
+            label = np.asarray(self.segment(whole))
+            label = label.reshape(label.shape + (1,) * (whole.ndim - label.ndim))
+            label = np.broadcast_to(label, whole.shape).reshape(-1).astype(np.int64)
+            fills = np.asarray(self.fill(whole), dtype=np.float64).reshape(-1, whole.size)
+            if values.dtype == np.uint8:
+                fills = fills.round()
+            self._known[content] = ArrayParts(whole.reshape(-1), label, fills)
+            if len(self._known) > max(64, _REMEMBERED // whole.size):
+                self._known.popitem(last=False)
+        return self._known[content]
+
+    def count(self, content: str) -> int:
+        """Return how many units an array has."""
+        return int(self.parts(content).label.max()) + 1
+
+    def compose(self, rows: Floats, schema: Schema) -> Floats:
+        """See `Composer`."""
+        contents, which = things_of(rows, schema)
+        parts = [self.parts(content) for content in contents]
+        values, label = (np.stack([part[i] for part in parts]) for i in range(2))
+        fills = np.stack([part.fills for part in parts])
+        level = np.take_along_axis(rows[:, 1:], label[which], axis=1)
+        last = fills.shape[1]
+        if last == 1:
+            return np.where(level == last, values[which], fills[which, 0])
+        place = np.minimum(level, last - 1).astype(np.int64)
+        filled = fills[which[:, None], place, np.arange(values.shape[1])]
+        return np.where(level == last, values[which], filled)
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """See `Composer`: the key as it is, and one column a level."""
+        made, at = [Block(0, slice(0, 1), "numeric")], 1
+        for j in range(1, schema.d):
+            size = int(schema.n_levels[j])
+            made.append(Block(j, slice(at, at + size), "levels"))
+            at += size
+        return tuple(made)
+
+    def composite(self, code: Any, schema: Schema) -> Any:
+        """See `Composer`: each number is the mean of what it may be, weighted by the code of its unit."""
+        torch = require("torch", extra="torch")
+        contents, which = things_of(code[:, :1].detach().cpu().numpy(), schema)
+        parts = [self.parts(content) for content in contents]
+        source = np.stack([np.concatenate([part.fills, part.values[None]]) for part in parts])
+        label = torch.as_tensor(np.stack([part.label for part in parts])[which], device=code.device)
+        weight = code[:, 1:].reshape(len(code), schema.d - 1, -1)
+        share = torch.take_along_dim(weight, label[:, :, None], dim=1)  # (m, P, L + 1)
+        choices = torch.as_tensor(source, dtype=code.dtype, device=code.device).transpose(1, 2)
+        return (share * choices[torch.as_tensor(which, device=code.device)]).sum(2)
+
+
+@dataclass
+class PlainArrays:
+    """Rows that are the numbers of an array themselves. low, high: the least and the greatest."""
+
+    shape: tuple[int, ...]
+    low: float
+    high: float
+
+    def compose(self, rows: Floats, schema: Schema) -> Floats:
+        """See `Composer`."""
+        return rows
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """See `Composer`."""
+        middle, scale = (self.low + self.high) / 2, (self.high - self.low) / 4
+        return tuple(Block(j, slice(j, j + 1), "numeric", middle, scale) for j in range(schema.d))
+
+    def composite(self, code: Any, schema: Schema) -> Any:
+        """See `Composer`."""
+        return code * ((self.high - self.low) / 4) + (self.low + self.high) / 2
+
+
+def plain_schema(names: Sequence[str], low: float, high: float) -> Schema:
+    """Return the schema of rows that are the numbers of arrays."""
+    schema = Schema(tuple(Feature(name=name, kind="real", low=low, high=high) for name in names))
+    vars(schema)["warned_of_acts"] = True  # no number of an array is a person's age
+    return schema
+
+
+class ArrayModel:
+    """A model of arrays: a scikit-learn classifier on flattened arrays, a torch module, or a function.
+
+    units: how a row becomes an array. classes: of a function or a module, its labels in column order. channels_last:
+    the last axis holds channels, which a torch module has first.
+    """
+
+    def __init__(
+        self, model: Any, units: Composer, classes: Sequence[Any] | None = None, channels_last: bool = False
+    ) -> None:
+        self.model, self.units, self.classes, self.channels_last = model, units, classes, channels_last
+
+    def __repr__(self) -> str:
+        return f"ArrayModel({type(self.model).__name__})"
+
+    def shaped(self, flat: Any) -> Any:
+        """(m, P) array or tensor -> (m, *shape), or (m, channels, ...) as a torch module has it."""
+        made = flat.reshape(-1, *self.units.shape)
+        if library_of(self.model) != _TORCH:
+            return made
+        if not self.channels_last:
+            return made if len(self.units.shape) > 2 else made[:, None]
+        order = (0, made.ndim - 1, *range(1, made.ndim - 1))
+        return made.permute(*order) if hasattr(made, "permute") else made.transpose(order)
+
+
+_TORCH = "torch.nn.modules.module.Module"
+
+
+def adapt(given: ArrayModel, schema: Schema, options: WrapOptions) -> Adapted:
+    """See `ArrayModel`. Raises: ModelError."""
+    model, units = given.model, given.units
+    options = WrapOptions(f"The model {type(model).__name__}", classes=listed(given.classes))
+
+    def arrays(rows: Floats) -> Any:
+        return given.shaped(units.compose(rows, schema))
+
+    if library_of(model) == _TORCH:
+        return _of_module(given, schema, options, arrays)
+    if hasattr(model, "predict"):
+        return _of_estimator(given, schema, options)
+    what = f"{'x'.join(map(str, units.shape))} arrays"
+    size = ", ".join(map(str, units.shape))
+    advice = f"Give a fitted classifier, a torch module, or a function of (m, {size}) arrays."
+    return of_function(model, arrays, schema, options, what, advice)
+
+
+class ArrayNetwork(TorchNetwork):
+    """A network of arrays (m, P) behind the code of rows. margin: (m, P) tensor -> (m, q) before the link."""
+
+    def __init__(
+        self, units: Composer, schema: Schema, margin: Callable[[Any], Any], link: Link, device: Any
+    ) -> None:
+        torch = require("torch", extra="torch")
+        self.schema, self.units, self.link, self._of_arrays = schema, units, link, margin
+        self.device, self.dtype = torch.device(device), torch.float64  # in which the keys of things are exact
+        self.blocks = units.blocks(schema)
+        self.width = self.blocks[-1].columns.stop
+
+    def margin(self, code: Any) -> Any:
+        """See `TorchNetwork.margin`."""
+        return self._of_arrays(self.units.composite(code, self.schema)).to(self.dtype)
+
+
+class ArrayFast(Fast):
+    """A model of arrays asked about rows; differentiable where the model is."""
+
+    kind = "arrays"
+
+    def __init__(self, ask: Callable[[Floats], Floats], network: ArrayNetwork | None) -> None:
+        self._ask, self._network = ask, network
+        self.access = Access.PROBABILITY if network is None else Access.GRADIENT
+
+    def outputs(self, x: Floats) -> Floats:
+        """(m, d) -> (m, c)."""
+        return self._ask(x)
+
+    def network(self) -> ArrayNetwork | None:
+        """See `Fast`."""
+        return self._network
+
+
+def _of_module(
+    given: ArrayModel, schema: Schema, options: WrapOptions, arrays: Callable[[Floats], Any]
+) -> Adapted:
+    torch = require("torch", extra="torch")
+    native = torch_adapter.adapt(given.model, schema, replace(options, encoder=arrays))
+
+    def read() -> Fast:
+        one = next(p for p in [*given.model.parameters(), torch.empty(0)] if p.is_floating_point())
+        head = torch_adapter.ModuleHead(given.model, one.dtype)
+        with torch.inference_mode():
+            rows = torch.tensor(arrays(sample_rows(schema, 64)), dtype=one.dtype, device=one.device)
+            probe = head(rows).double().cpu().numpy()
+        link = torch_adapter.link_of(
+            torch_adapter.output_kind(given.model, probe, "classification", "auto"), probe
+        )
+        network = ArrayNetwork(given.units, schema, lambda flat: head(given.shaped(flat)), link, one.device)
+        return ArrayFast(lambda rows: native.predict(rows)[0], network)
+
+    return replace(native, read=read)
+
+
+def _of_estimator(given: ArrayModel, schema: Schema, options: WrapOptions) -> Adapted:
+    units = given.units
+    size = int(np.prod(units.shape))
+    if size > MOST_NUMBERS:
+        raise ModelError(
+            f"{options.name} would be given rows of {size:,} numbers; up to {MOST_NUMBERS:,} are supported. Give a "
+            "torch module or a function of arrays."
+        )
+    names = [f"value {i + 1}" for i in range(size)]
+    inner = wrap(given.model, plain_schema(names, units.low, units.high))
+    assert isinstance(inner, Wrapped)
+    fast = inner.fast
+
+    def composed(rows: Floats, ask: Callable[[Floats], Any]) -> list[Any]:
+        step = max(1, _AT_ONCE // size)
+        starts = range(0, max(len(rows), 1), step)
+        return [ask(units.compose(rows[begin : begin + step], schema)) for begin in starts]
+
+    def predict(rows: Floats) -> tuple[Floats, Ints]:
+        outputs, labels = zip(*composed(rows, inner.native_path.predict), strict=True)
+        return np.concatenate(outputs), np.concatenate(labels)
+
+    def read() -> Fast:
+        if fast is None:
+            raise NotRead("; ".join(inner.notes) or "it cannot be read")
+        network: Any = inner.network
+        if network is not None:
+            whole = network
+            network = ArrayNetwork(
+                units, schema, lambda flat: whole.margin(whole.encode(flat)), whole.link, whole.device
+            )
+        return ArrayFast(lambda rows: np.concatenate(composed(rows, fast.outputs)), network)
+
+    return replace(
+        inner.native_path, predict=predict, read=read, decision=inner.decision, name=options.name, table=None
+    )
+
+
+register_adapter(f"{ArrayModel.__module__}.{ArrayModel.__qualname__}", adapt)

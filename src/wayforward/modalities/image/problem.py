@@ -1,0 +1,297 @@
+"""What an image's answer would take to be another: an image is its cells, segments or pixels, and each may change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from wayforward.errors import DataError, ProblemError, shown
+from wayforward.modalities.arrays import (
+    MOST_NUMBERS,
+    ArrayModel,
+    ArrayUnits,
+    PlainArrays,
+    decode_array,
+    encode_array,
+    plain_schema,
+)
+from wayforward.modalities.image.answers import ImageRecourse
+from wayforward.modalities.image.segments import (
+    BlurFill,
+    ConstantFill,
+    DistractorFill,
+    Grid,
+    MeanFill,
+    Quickshift,
+)
+from wayforward.modalities.problem import UnitProblem
+from wayforward.modalities.units import padded_size, unit_rows, unit_schema
+from wayforward.model import wrap
+from wayforward.model.adapters import library_of
+from wayforward.problem import Problem, Target
+from wayforward.problem.cost import LpMix
+from wayforward.recourse import Recourse
+from wayforward.schema import Schema
+
+Units = Literal["grid", "quickshift", "pixels"]
+Replace = Literal["mean", "blur", "distractor", "cells"]
+_LOOKED_AT = 64  # images on which what was read of the model is compared with the model itself
+
+
+@dataclass
+class _Cut:
+    """Labels of a segmenter, checked: whole numbers (h, w) from 0 without a gap."""
+
+    segmenter: Callable[[np.ndarray], np.ndarray]
+
+    def __call__(self, image: np.ndarray) -> np.ndarray:
+        label = np.asarray(self.segmenter(image))
+        if label.shape != image.shape[:2] or label.dtype.kind not in "iu":
+            raise ProblemError(
+                f"units gave labels of shape {label.shape} and type {label.dtype} for an image of {image.shape[0]} by "
+                f"{image.shape[1]}. Return one whole number a pixel."
+            )
+        return np.unique(label, return_inverse=True)[1].reshape(label.shape)
+
+
+class ImageProblem(UnitProblem[ImageRecourse]):
+    """An image model, and the answer that is wanted of it: which parts of an image would have to change, to what?
+
+    model: a fitted scikit-learn classifier or pipeline on flattened images (n, h * w * c), a torch module of
+    (n, c, h, w), or a function of images as they are given that returns probabilities. images: (n, h, w) or
+    (n, h, w, c), some of the kind it is asked about, with `labels` (n,) where they are known. favourable: the answer
+    that is wanted, such as another class, or target: a `wf.Target` in its place. classes: of a module or a function,
+    its labels in column order. span: the least and the greatest value of a pixel; left out, 0 to 255 of bytes, else
+    those of the images.
+
+    units: 'grid', a grid of 4 by 4, or `Grid(rows, columns)`; 'quickshift' or `Quickshift(...)`; a function of an
+    (h, w, c) image that gives labels (h, w); or 'pixels', whose values themselves may change, for methods that descend
+    or learn from images. replace: what a unit takes: the 'mean' of its image, the image's 'blur', a number, the same
+    place of a 'distractor', the nearest of `images` with the wanted answer (and, with labels, whose label it is), or
+    any of its 'cells' (a grid that divides the image); what it takes from others is shown in answers. keep: (h, w)
+    bool, pixels whose units stay in every image.
+
+    Changing a unit costs 1. What is said of an image was judged on the exact image that is returned, by the model
+    itself. In `recommend`, `keep` is a further mask and `most` says how many units may change.
+    Example: ``ImageProblem(model, images, favourable=8).recommend(images[:3], method="sedc-t", k=3)``.
+    Raises: ProblemError, DataError, ModelError.
+    """
+
+    things: ClassVar[str] = "images"
+
+    def __init__(
+        self,
+        model: Any,
+        images: Any,
+        favourable: Any = None,
+        *,
+        target: Target | None = None,
+        labels: Any = None,
+        classes: Sequence[Any] | None = None,
+        units: Units | Callable[[np.ndarray], np.ndarray] = "grid",
+        replace: Replace | float = "mean",
+        span: tuple[float, float] | None = None,
+        keep: Any = None,
+    ) -> None:
+        super().__init__(favourable, target)
+        given = np.asarray(images)
+        if given.ndim not in (3, 4) or not given.size or given.dtype.kind not in "biuf":
+            raise DataError(
+                f"images has shape {given.shape} and type {given.dtype}. Give numbers of shape (n, h, w) or "
+                "(n, h, w, c)."
+            )
+        self.shape = given.shape[1:]
+        self.span = _span(given, span)
+        self.images = self._read(given)
+        self.keep = self._mask(keep)
+        self.pixels = units == "pixels"
+        self.first = 0 if self.pixels else 1
+        self.replace, self._choices = replace, False
+        if self.pixels:
+            plain = PlainArrays(self.shape, *self.span)
+            self.units: ArrayUnits | PlainArrays = plain
+            channels = len(self.shape) > 2
+            own = library_of(model) != "sklearn" or not hasattr(model, "predict")
+            self.model: Any = ArrayModel(model, plain, classes, channels) if own else model
+            return
+        cut = _segmenter(units, self.span)
+        fill = _fill(replace)
+        self.units = ArrayUnits(self.shape, *self.span, _Cut(cut), fill)
+        self.grid = cut if isinstance(cut, Grid) else None
+        self.model = ArrayModel(model, self.units, classes, len(self.shape) > 2)
+        if replace in ("distractor", "cells"):
+            self._give_distractors(labels)
+
+    @property
+    def distractors(self) -> np.ndarray | None:
+        """The images (R, h, w, c) that units may be taken from, where they are taken from others."""
+        return (
+            self.units.fill.others if isinstance(getattr(self.units, "fill", None), DistractorFill) else None
+        )
+
+    def _give_distractors(self, labels: Any) -> None:
+        if self.replace == "cells" and (
+            self.grid is None or self.shape[0] % self.grid.rows or self.shape[1] % self.grid.columns
+        ):
+            raise ProblemError(
+                f"replace='cells' needs a grid whose cells have one size, and images are {self.shape[0]} by "
+                f"{self.shape[1]}. Give units=Grid(rows, columns) that divide them, or replace='distractor'."
+            )
+        good = np.zeros(len(self.images), dtype=bool)
+        sizes = np.array([self._size(one) for one in self.images])
+        for size in np.unique(sizes):
+            at = np.flatnonzero(sizes == size)
+            problem = self._of_size(int(size))
+            good[at] = problem.reached(self._rows([self.images[i] for i in at], problem))[0]
+        if labels is not None:
+            known = np.asarray(labels)
+            if known.shape != (len(self.images),):
+                raise DataError(
+                    f"labels has shape {known.shape}; there are {len(self.images)} images. Give one each."
+                )
+            good &= np.isin(known.astype(str), [str(label) for label in self.target.labels])
+        if not good.any():
+            raise ProblemError(
+                f"replace={self.replace!r} takes parts of images whose answer is the wanted one, and none of the "
+                f"{len(self.images)} images has it. Give more images, or replace='mean'."
+            )
+        others = np.stack([decode_array(self.images[i]) for i in np.flatnonzero(good)]).astype(np.float64)
+        assert isinstance(self.units, ArrayUnits)
+        self.units = replace(
+            self.units, fill=DistractorFill(others, self.grid if self.replace == "cells" else None)
+        )
+        self.model = ArrayModel(self.model.model, self.units, self.model.classes, self.model.channels_last)
+        self._choices = self.replace == "cells"
+        self._problems.clear()
+
+    # -- what images are as units --------------------------------------------------------------------------
+
+    def _read(self, things: Any) -> list[str]:
+        try:
+            given = np.asarray(things)
+        except ValueError:
+            raise DataError(f"images have several shapes. Give arrays of shape {self.shape}.") from None
+        if given.shape == self.shape:
+            raise DataError("images is one image. Give a list of images: [image].")
+        if given.shape[1:] != self.shape or given.dtype.kind not in "biuf":
+            raise DataError(
+                f"images has shape {given.shape} and type {given.dtype}. Give numbers of shape "
+                f"(n, {', '.join(map(str, self.shape))})."
+            )
+        with np.errstate(invalid="ignore"):
+            odd = ~((given >= self.span[0]) & (given <= self.span[1]))
+        if odd.any():
+            place = tuple(int(i) for i in np.argwhere(odd)[0])
+            raise DataError(
+                f"Image {place[0]} has {given[place]} at row {place[1]}, column {place[2]}; pixels are from "
+                f"{self.span[0]:g} to {self.span[1]:g}. Correct it, or give span=(least, greatest)."
+            )
+        whole = given if given.ndim == 4 else given[..., None]
+        return [encode_array(image) for image in whole]
+
+    def _size(self, content: str) -> int:
+        if isinstance(self.units, PlainArrays):
+            return int(np.prod(self.shape))
+        count = self.units.count(content)
+        return count if self.grid is not None else padded_size(count)
+
+    def _rows(self, contents: Sequence[str], problem: Problem) -> np.ndarray:
+        if isinstance(self.units, PlainArrays):
+            return np.stack([decode_array(one).reshape(-1) for one in contents]).astype(np.float64)
+        return unit_rows(contents, [self.units.count(one) for one in contents], problem.schema)
+
+    def _make(self, size: int) -> Problem:
+        schema = self._schema(size)
+        if isinstance(self.units, PlainArrays):
+            rows = np.stack([decode_array(one).reshape(-1) for one in self.images]).astype(np.float64)
+            model = wrap(self.model, schema, verify_on=rows[:_LOOKED_AT])
+            return Problem(schema, model, self.target, data=rows)
+        some = list(islice((one for one in self.images if self._size(one) <= size), _LOOKED_AT))
+        counts = [self.units.count(one) for one in some]
+        model = wrap(self.model, schema, verify_on=unit_rows(some, counts, schema) if some else None)
+        return Problem(schema, model, self.target, cost=LpMix(l0=1.0, l1=0.0))
+
+    def _schema(self, size: int) -> Schema:
+        if isinstance(self.units, PlainArrays):
+            if size > MOST_NUMBERS:
+                raise ProblemError(
+                    f"units='pixels' gives rows of {size:,} numbers; up to {MOST_NUMBERS:,} are supported. Use "
+                    "units='grid' or smaller images."
+                )
+            return plain_schema(
+                [f"pixel {','.join(map(str, at))}" for at in np.ndindex(self.shape)], *self.span
+            )
+        middle = np.full((*self.shape[:2], self.shape[2] if len(self.shape) > 2 else 1), np.mean(self.span))
+        choices = tuple(f"cell {i + 1}" for i in range(size)) if self._choices else ("replaced",)
+        return unit_schema("image", "part", size, choices, encode_array(middle))
+
+    def _fixed_units(self, content: str, keep: Any) -> list[int]:
+        mask = self.keep | self._mask(keep)
+        if not mask.any():
+            return []
+        flat = np.repeat(mask.reshape(-1), int(np.prod(self.shape[2:])))
+        if isinstance(self.units, PlainArrays):
+            return np.flatnonzero(flat).tolist()
+        return np.unique(self.units.parts(content).label[flat]).tolist()
+
+    def _answer(self, contents: list[str], recourse: Recourse) -> ImageRecourse:
+        return ImageRecourse(recourse, tuple(contents), self.units, getattr(self, "grid", None))
+
+    def _mask(self, keep: Any) -> np.ndarray:
+        """(h, w) bool."""
+        if keep is None or (isinstance(keep, tuple) and not keep):
+            return np.zeros(self.shape[:2], dtype=bool)
+        mask = np.asarray(keep)
+        if mask.shape != self.shape[:2] or mask.dtype != bool:
+            raise ProblemError(
+                f"keep has shape {mask.shape} and type {mask.dtype}. Give True or False for each of "
+                f"{self.shape[0]} by {self.shape[1]} pixels."
+            )
+        return mask
+
+
+def _span(images: np.ndarray, given: Any) -> tuple[float, float]:
+    if given is None:
+        if images.dtype == np.uint8:
+            return 0.0, 255.0
+        if not np.isfinite(images).all():
+            return -np.inf, np.inf  # the reader names the value
+        low, high = float(images.min()), float(images.max())
+        return (low, high) if high > low else (low, low + 1.0)
+    try:
+        low, high = (float(end) for end in given)
+    except (TypeError, ValueError):
+        raise DataError(f"span={shown(given)} is no pair of numbers. Give (least, greatest).") from None
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise DataError(f"span={shown(given)} is no range. Give (least, greatest), two finite numbers.")
+    return low, high
+
+
+def _segmenter(units: Any, span: tuple[float, float]) -> Callable[[np.ndarray], np.ndarray]:
+    if isinstance(units, Quickshift) or units == "quickshift":
+        made = Quickshift() if isinstance(units, str) else units
+        return made if made.span is not None else replace(made, span=span)
+    if isinstance(units, str) and units == "grid":
+        return Grid()
+    if not callable(units):
+        raise ProblemError(
+            f"units={shown(units)} is not known. Use 'grid', 'quickshift', 'pixels', Grid(rows, columns), or give a "
+            "function."
+        )
+    made_of: Callable[[np.ndarray], np.ndarray] = units
+    return made_of
+
+
+def _fill(given: Any) -> Callable[[np.ndarray], np.ndarray]:
+    if isinstance(given, (int, float)) and not isinstance(given, bool):
+        return ConstantFill(float(given))
+    known = {"mean": MeanFill(), "blur": BlurFill(), "distractor": MeanFill(), "cells": MeanFill()}
+    if not isinstance(given, str) or given not in known:
+        raise ProblemError(
+            f"replace={shown(given)} is not known. Use a number or one of {', '.join(map(repr, known))}."
+        )
+    return known[given]
