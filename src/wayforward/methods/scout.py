@@ -121,11 +121,11 @@ class Scout(Method):
             if np.isnan(value).all():
                 continue
             own, wanted, certain = self.attributions_(people, value)
-            told = discriminant(own, wanted, certain)
+            telling = discriminant(own, wanted, certain)
             place = np.lexsort(
-                (np.broadcast_to(np.arange(people.d), told.shape), wanted - own, -told), axis=1
+                (np.broadcast_to(np.arange(people.d), telling.shape), wanted - own, -telling), axis=1
             )
-            worth = np.empty_like(told)
+            worth = np.empty_like(telling)
             np.put_along_axis(worth, place, np.arange(people.d, 0, -1.0)[None], axis=1)
             further = k if self.others_ is None else 1  # one distractor gives several options
             found = np.concatenate([found, ranked_prefixes(people, value, worth, further, most)], axis=1)

@@ -36,9 +36,9 @@ _REMEMBERED = 1 << 25  # numbers of arrays whose units and fills are kept
 
 def encode_array(values: np.ndarray) -> str:
     """Return an array as a string that the carried feature holds: bytes as they are, other numbers as float64."""
-    kept = values if values.dtype == np.uint8 else np.asarray(values, dtype="<f8")
-    shape = "x".join(map(str, kept.shape))
-    return f"{kept.dtype.str} {shape} {base64.b64encode(np.ascontiguousarray(kept).tobytes()).decode()}"
+    exact = values if values.dtype == np.uint8 else np.asarray(values, dtype="<f8")
+    shape = "x".join(map(str, exact.shape))
+    return f"{exact.dtype.str} {shape} {base64.b64encode(np.ascontiguousarray(exact).tobytes()).decode()}"
 
 
 def decode_array(text: str) -> np.ndarray:

@@ -112,7 +112,7 @@ class ImageRecourse(UnitRecourse):
                     cmap="Oranges" if heat else "gray",
                     vmin=0,
                     vmax=1,
-                    interpolation="nearest",
+                    interpolation="none",
                     extent=(0, wide, high, 0),
                 )
                 ax.set_title(title, loc="left")
@@ -215,10 +215,15 @@ def _grey(values: np.ndarray, composer: ArrayUnits | PlainArrays) -> np.ndarray:
 
 def _frame(ax: Axes, mask: np.ndarray) -> None:
     """Draw a line around what is marked (h, w), seen on dark and on light."""
-    from matplotlib.collections import LineCollection
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path as Outline
 
     wide = np.pad(mask, 1)
-    lines = [((x, y), (x + 1, y)) for y, x in np.argwhere(wide[1:, 1:-1] != wide[:-1, 1:-1])]
-    lines += [((x, y), (x, y + 1)) for y, x in np.argwhere(wide[1:-1, 1:] != wide[1:-1, :-1])]
+    ends = [((x, y), (x + 1, y)) for y, x in np.argwhere(wide[1:, 1:-1] != wide[:-1, 1:-1])]
+    ends += [((x, y), (x, y + 1)) for y, x in np.argwhere(wide[1:-1, 1:] != wide[1:-1, :-1])]
+    points = np.array(ends, dtype=np.float64).reshape(-1, 2)
+    outline = Outline(points, np.tile([Outline.MOVETO, Outline.LINETO], len(ends)))
     for width, colour in ((3.6, "white"), (1.8, ORANGE)):
-        ax.add_collection(LineCollection(lines, colors=colour, linewidths=width, capstyle="projecting"))
+        ax.add_patch(
+            PathPatch(outline, fill=False, ec=colour, lw=width, capstyle="projecting", clip_on=False)
+        )
