@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from wayforward.errors import UnsupportedModel
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.distractors import accepted_people, distractor_values
 from wayforward.methods.engines.edits import by_score
@@ -106,6 +107,10 @@ class Scout(Method):
         return (problem.table_left or problem.reference is not None) and super()._copies(problem)
 
     def _fit(self, problem: Problem) -> None:
+        if problem.target.interval is not None:
+            raise UnsupportedModel(
+                f"'{self.name}' compares classes, and this model gives a prediction. Use 'sedc'."
+            )
         self.others_ = accepted_people(problem, self.name)
         span = np.ones(problem.schema.d)
         self.attributions_ = Attributions(problem, self.name, device=None, span=span, block=self.block)
@@ -131,5 +136,5 @@ class Scout(Method):
             found = np.concatenate([found, ranked_prefixes(people, value, worth, further, most)], axis=1)
         if self.complete:
             found = by_score(people, goal[:, 0], found, cap, most=most, expansions=_EXPANSIONS)
-        who, slot = np.nonzero(~np.isnan(found).all(2))
-        return distinct_changes(people, who, found[who, slot], k)
+        owner, option = np.nonzero(~np.isnan(found).all(2))
+        return distinct_changes(people, owner, found[owner, option], k)

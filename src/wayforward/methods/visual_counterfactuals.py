@@ -69,7 +69,7 @@ class VisualCounterfactuals(Method):
         target = people.problem.bound_target
 
         def chance(who: np.ndarray, outputs: np.ndarray) -> np.ndarray:
-            return np.log(np.maximum(target.value(outputs), _TINY))
+            return np.asarray(np.log(np.maximum(target.value(outputs), _TINY)))
 
         worth = chance if target.target.interval is None else None
         if self.others_ is None:

@@ -125,10 +125,10 @@ class ArrayUnits:
         level = np.take_along_axis(rows[:, 1:], label[which], axis=1)
         last = fills.shape[1]
         if last == 1:
-            return np.where(level == last, values[which], fills[which, 0])
+            return np.asarray(np.where(level == last, values[which], fills[which, 0]))
         place = np.minimum(level, last - 1).astype(np.int64)
         filled = fills[which[:, None], place, np.arange(values.shape[1])]
-        return np.where(level == last, values[which], filled)
+        return np.asarray(np.where(level == last, values[which], filled))
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
         """See `Composer`: the key as it is, and one column a level."""

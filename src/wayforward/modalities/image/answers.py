@@ -38,7 +38,7 @@ class ImageRecourse(UnitRecourse):
 
     def before(self, i: int) -> np.ndarray:
         """Return image i as it is, (h, w) or (h, w, c)."""
-        return decode_array(self.contents[self._row(i)]).reshape(self.composer.shape)
+        return np.asarray(decode_array(self.contents[self._row(i)]).reshape(self.composer.shape))
 
     def after(self, i: int, option: int = 0) -> np.ndarray:
         """Return the exact image that was judged, (h, w) or (h, w, c); image i itself where there is no such option."""
@@ -46,7 +46,7 @@ class ImageRecourse(UnitRecourse):
             return self.before(i)
         row = self.recourse.after[self._row(i), option][None]
         schema = self.recourse.problem.schema
-        return self.composer.compose(row, schema)[0].reshape(self.composer.shape)
+        return np.asarray(self.composer.compose(row, schema)[0].reshape(self.composer.shape))
 
     def changed(self, i: int, option: int = 0) -> list[int]:
         """Return the units that an option changes: cells row by row, segments or pixels, from 0."""

@@ -129,9 +129,8 @@ class ImageProblem(UnitProblem[ImageRecourse]):
     @property
     def distractors(self) -> np.ndarray | None:
         """The images (R, h, w, c) that units may be taken from, where they are taken from others."""
-        return (
-            self.units.fill.others if isinstance(getattr(self.units, "fill", None), DistractorFill) else None
-        )
+        fill = getattr(self.units, "fill", None)
+        return fill.others if isinstance(fill, DistractorFill) else None
 
     def _give_distractors(self, labels: Any) -> None:
         if self.replace == "cells" and (
@@ -235,8 +234,8 @@ class ImageProblem(UnitProblem[ImageRecourse]):
             return []
         flat = np.repeat(mask.reshape(-1), int(np.prod(self.shape[2:])))
         if isinstance(self.units, PlainArrays):
-            return np.flatnonzero(flat).tolist()
-        return np.unique(self.units.parts(content).label[flat]).tolist()
+            return [int(unit) for unit in np.flatnonzero(flat)]
+        return [int(unit) for unit in np.unique(self.units.parts(content).label[flat])]
 
     def _answer(self, contents: list[str], recourse: Recourse) -> ImageRecourse:
         return ImageRecourse(recourse, tuple(contents), self.units, getattr(self, "grid", None))
@@ -289,7 +288,12 @@ def _segmenter(units: Any, span: tuple[float, float]) -> Callable[[np.ndarray], 
 def _fill(given: Any) -> Callable[[np.ndarray], np.ndarray]:
     if isinstance(given, (int, float)) and not isinstance(given, bool):
         return ConstantFill(float(given))
-    known = {"mean": MeanFill(), "blur": BlurFill(), "distractor": MeanFill(), "cells": MeanFill()}
+    known: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+        "mean": MeanFill(),
+        "blur": BlurFill(),
+        "distractor": MeanFill(),
+        "cells": MeanFill(),
+    }
     if not isinstance(given, str) or given not in known:
         raise ProblemError(
             f"replace={shown(given)} is not known. Use a number or one of {', '.join(map(repr, known))}."

@@ -69,7 +69,7 @@ class Quickshift:
         low, most = (image.min(), image.max()) if self.span is None else self.span
         colour = (image - low) / max(most - low, 1e-12) * 100 * self.ratio
         reach = max(1, int(np.ceil(_WINDOW * kernel)))
-        steps = np.arange(-reach, reach + 1)
+        steps = range(-reach, reach + 1)
         offsets = [(y, x) for y in steps for x in steps]
         density = np.zeros((high, wide))
         for y, x in offsets:
