@@ -154,7 +154,7 @@ def test_nothing_found_is_nothing_to_round():
 
 
 def test_plans_that_rounding_made_equally_dear_keep_their_order_in_a_file(tmp_path):
-    """Found on adult with boosted trees: 13 of 500 people were told plan 2 as plan 3 when they were read again."""
+    """Found on adult with boosted trees: some of 500 people were told plan 2 as plan 3 when they were read again."""
     schema = Schema(tuple(Feature(name=name, kind="real", low=0, high=100) for name in "abcd"))
     rows = np.random.default_rng(0).random((400, 4)) * 100
     model = DecisionTreeClassifier(random_state=0).fit(rows, rows.max(1) >= 50)
