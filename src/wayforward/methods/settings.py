@@ -49,7 +49,7 @@ def _check(method: Any, setting: str, declared: str, value: Any) -> None:
         return
     holds, advice = _DECLARED[kind]
     if kind == "int" and "seed" in setting:
-        holds, advice = _is_seed, "Use a whole number of up to 64 bits."
+        holds, advice = _is_seed, "Use a whole number of 0 or more, of up to 63 bits."
     if kind == "float" and setting in getattr(method, "endless", ()) and value == np.inf:
         return
     if not holds(value):
@@ -62,7 +62,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _is_seed(value: Any) -> bool:
-    return _is_whole(value) and -(2**63) <= value < 2**63
+    return _is_whole(value) and 0 <= value < 2**63
 
 
 def _is_count(value: Any) -> bool:
