@@ -74,3 +74,5 @@ def test_what_follows_is_part_of_the_gain(linear):
 def test_budgets_ascend(linear):
     with pytest.raises(MethodError, match="ascending"):
         method("hcls").fit(problem_of(linear)).scores(PEOPLE, [0.5, 0.1])
+    with pytest.raises(MethodError, match="ascending"):
+        method("hcls").fit(problem_of(linear)).scores(PEOPLE, "a")

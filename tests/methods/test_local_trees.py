@@ -7,6 +7,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from wayforward import Feature, Problem, Schema, Target, wrap
+from wayforward.errors import MethodError
 from wayforward.methods import method
 from wayforward.methods.engines.surrogate.trees import grow
 from wayforward.testing import MethodContract
@@ -105,3 +106,14 @@ def test_a_tree_is_the_same_alone_and_misses_nothing_where_values_do():
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(every.way[mine], alone.way)
     assert (every.yes[every.leaf] == label).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rules_of_nobody_and_of_what_is_no_number(one_split, name):
+    """Where the model accepts everybody there is no rule (it was an error), and odd arguments are named."""
+    fitted = method(name, samples=50).fit(one_split)
+    assert fitted.rules(np.array([[9.0, 4.0, 0]])) == []
+    with pytest.raises(MethodError, match="k=0"):
+        fitted.rules(PEOPLE, k=0)
+    with pytest.raises(MethodError, match="seed='a'"):
+        fitted.rules(PEOPLE, seed="a")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from wayforward import Feature, Schema
+from wayforward.errors import MethodError
 from wayforward.methods import method
 from wayforward.methods.weighted import explained
 from wayforward.testing import MethodContract, case
@@ -80,4 +81,6 @@ def test_margins_end_where_the_line_does(problem):
     np.testing.assert_allclose(got.high, [[100, 100, 10, 0], [100, 100, 10, 1]])
     np.testing.assert_array_equal(got.levels[1], [True, True, False])
     assert problem.reached(np.where(np.eye(4, dtype=bool), got.low[1], x[2]))[0].all()
+    with pytest.raises(MethodError, match="grid=0"):
+        method("weighted-counterfactuals").fit(problem).margins(x, grid=0)
     assert got.lines(1)[0] == "a: 58 to 100 (now 70)" and got.lines(1)[3] == "home: rent, own"

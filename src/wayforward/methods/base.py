@@ -53,6 +53,12 @@ def check_k(k: object) -> None:
         )
 
 
+def check_seed(seed: object) -> None:
+    """Raise MethodError for a seed that is no whole number."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        raise MethodError(f"seed={shown(seed)} is not a whole number. Use seed=0, for example.")
+
+
 @dataclass(frozen=True)
 class Budget:
     """How much work a search may do for each person. rows: model rows; None for the method's own default.
@@ -181,8 +187,7 @@ class Method(Portable, metaclass=CheckedSettings):
         Raises: MethodError for k < 1; DataError for people who do not fit the schema; WorkerError.
         """
         check_k(k)
-        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
-            raise MethodError(f"seed={shown(seed)} is not a whole number. Use seed=0, for example.")
+        check_seed(seed)
         require_switch(strict, "strict", MethodError)
         if not (progress is None or callable(progress)):
             raise MethodError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from wayforward.methods.base import Budget
+from wayforward.methods.base import Budget, check_seed
 from wayforward.methods.engines.breeding import BreedingMethod
 from wayforward.methods.engines.finish import finished
 from wayforward.methods.engines.population import Values
@@ -104,6 +104,7 @@ class Clear(BreedingMethod):
         x: a table of people or an (n, d) array. Raises: MethodError before `fit`; DataError.
         """
         problem = self._fitted_problem()
+        check_seed(seed)
         people = problem.population(problem.schema.encode(x))
         streams = Streams.of(people.x, seed)
         found = self._alone(people, self.grid)

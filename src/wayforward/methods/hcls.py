@@ -83,7 +83,8 @@ class Hcls(Method):
         an (n, d) array. Raises: MethodError before `fit`, or for budgets that do not ascend from 0; DataError.
         """
         problem = self._fitted_problem()
-        given = np.asarray(budgets, dtype=np.float64).ravel()
+        numbers = np.asarray(budgets).ravel()
+        given = numbers.astype(np.float64) if numbers.dtype.kind in "iuf" else np.empty(0)
         if not len(given) or not np.isfinite(given).all() or given[0] < 0 or (np.diff(given) < 0).any():
             raise MethodError(
                 "budgets are numbers of 0 or more, in ascending order, such as [0.1, 0.2, 0.5]."

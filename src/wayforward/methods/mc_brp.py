@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from wayforward.methods.base import Budget
+from wayforward.methods.base import Budget, check_seed
 from wayforward.methods.engines.breeding import BreedingMethod
 from wayforward.methods.engines.finish import finished
 from wayforward.methods.engines.rankings import line_weights
@@ -43,10 +43,14 @@ class ReasonableRanges:
 
     def lines(self, i: int) -> list[str]:
         """Person i's ranges as text: "stock: 12 to 30 (now 4, more helps)"."""
+
+        def known(value: float) -> str:
+            return "missing" if np.isnan(value) else f"{value:.6g}"
+
         help_ = {1.0: ", more helps", -1.0: ", less helps"}
         return [
             f"{name}: {self.mean[i, j] - self.std[i, j]:.6g} to {self.mean[i, j] + self.std[i, j]:.6g} "
-            f"(now {self.x[i, j]:.6g}{help_.get(float(self.trend[i, j]), '')})"
+            f"(now {known(self.x[i, j])}{help_.get(float(self.trend[i, j]), '')})"
             for j, name in enumerate(self.schema.names)
             if not np.isnan(self.mean[i, j])
         ]
@@ -145,6 +149,7 @@ class McBrp(BreedingMethod):
         `fit`; DataError.
         """
         problem = self._fitted_problem()
+        check_seed(seed)
         people = problem.population(problem.schema.encode(x))
         near, drawn = self._drawn(people, Streams.of(people.x, seed), self.draws)
         near = Neighbourhood(*(part[:, :-1] for part in near))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
+from wayforward.errors import MethodError, require_whole
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.robust_search import same_people
 from wayforward.methods.engines.surrogate.crossings import crossings
@@ -128,9 +129,11 @@ class WeightedCounterfactuals(Method):
 
         Numbers are looked at to both ends of their range, at grid values each way, in steps of the schema; consequences
         follow in a causal world. What turns the decision between two of these and back is not seen. x: a table of
-        people or an (n, d) array; whom the model refuses is left out. Raises: MethodError before `fit`; DataError.
+        people or an (n, d) array; whom the model refuses is left out. Raises: MethodError before `fit` or for a grid
+        that is no whole number of 1 or more; DataError.
         """
         problem = self._fitted_problem()
+        require_whole(MethodError, 1, grid=grid)
         schema = problem.schema
         x = schema.encode(x)
         who = np.flatnonzero(problem.reached(x)[0])

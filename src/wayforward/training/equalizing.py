@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from wayforward.shapes import Floats, Mask
-from wayforward.training.linear import LinearRecourse
+from wayforward.training.linear import LinearRecourse, check_counts, check_settings
 
 _ROUNDS, _STEPS, _EXACT = 20, 100, 1e-10
 
@@ -38,16 +38,21 @@ class EqualizingRecourse(LinearRecourse):
 
     def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> EqualizingRecourse:
         """Train on rows (n, e), labels (n,), and the two groups (n,) that the burden is even between."""
-        for name, least in (("lam", 0.0), ("tau", 0.0), ("C", 1e-12)):
-            value = getattr(self, name)
-            if isinstance(value, str) or not value >= least:
-                raise ValueError(f"{name}={value!r} must be a number of {least:g} or more.")
+        check_settings(self, "lam", "tau", "C", endless=("lam", "tau"))
+        check_counts(self, rounds=0)
         X, sign = self._begin(X, y)
         weight = np.full(len(X), float(self.C))
         if sample_weight is not None:
-            weight = self.C * np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), sign.shape)
-            if not (weight >= 0).all() or not weight.any():
-                raise ValueError("sample_weight must be numbers of 0 or more, and not all of them zero.")
+            given = np.asarray(sample_weight, dtype=np.float64)
+            if given.shape not in ((), sign.shape):
+                raise ValueError(
+                    f"sample_weight has shape {given.shape}; X has {len(X)} rows. Give one weight a row."
+                )
+            weight = self.C * np.broadcast_to(given, sign.shape)
+            if not (np.isfinite(weight) & (weight >= 0)).all() or not weight.any():
+                raise ValueError(
+                    "sample_weight must be finite numbers of 0 or more, and not all of them zero."
+                )
         member = _two_groups(groups, len(X))
         machine = _Machine(np.column_stack([X, np.ones(len(X))]), sign, weight)
         theta = machine.solve(np.zeros(X.shape[1] + 1))
@@ -153,6 +158,11 @@ def _two_groups(groups: Any, n: int) -> Mask | None:
     groups = np.asarray(groups)
     if groups.shape != (n,):
         raise ValueError(f"groups has shape {groups.shape}; X has {n} rows. Give one group a row.")
+    gone = np.flatnonzero([one is None or one != one for one in groups.tolist()])  # NaN is not itself
+    if gone.size:
+        raise ValueError(
+            f"groups has no group in row {gone[0]}. Give each row one, or leave such people out."
+        )
     names = np.unique(groups)
     if len(names) != 2:
         raise ValueError(

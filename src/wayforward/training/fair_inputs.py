@@ -37,7 +37,8 @@ class CausallyFairInputs(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         schema = getattr(self.world, "schema", None)
         if schema is None:
             raise WorldError("CausallyFairInputs needs a world of a schema. Give world.bind(schema).")
-        names = [self.sensitive] if isinstance(self.sensitive, str) else list(self.sensitive)
+        several = isinstance(self.sensitive, Sequence | np.ndarray) and not isinstance(self.sensitive, str)
+        names = list(self.sensitive) if several else [self.sensitive]
         unknown = [name for name in names if name not in schema.names]
         if unknown or not names:
             raise WorldError(

@@ -11,9 +11,34 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from wayforward.errors import is_number, is_whole
 from wayforward.shapes import Floats
 
 Layers = tuple[list[Floats], list[Floats], list[str], str]
+
+
+_LEAST = {"C": "above 0", "rate": "above 0"}
+
+
+def check_settings(estimator: Any, *names: str, endless: tuple[str, ...] = ()) -> None:
+    """Check that settings are numbers of 0 or more, C and rate above 0. endless: those that may be infinite.
+
+    Raises: ValueError that names the setting and its value.
+    """
+    for name in names:
+        value = getattr(estimator, name)
+        number = is_number(value) or (name in endless and isinstance(value, float) and value == np.inf)
+        if not number or value < 0 or (value == 0 and name in _LEAST):
+            also = " or np.inf" if name in endless else ""
+            raise ValueError(f"{name}={value!r} must be a number {_LEAST.get(name, 'of 0 or more')}{also}.")
+
+
+def check_counts(estimator: Any, **least: int) -> None:
+    """Check that settings are whole numbers of at least so much. Raises: ValueError."""
+    for name, low in least.items():
+        value = getattr(estimator, name)
+        if not is_whole(value, low):
+            raise ValueError(f"{name}={value!r} must be a whole number of {low} or more.")
 
 
 class TwoClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -31,7 +56,9 @@ class TwoClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classification_targets(y)
         self.classes_, code = np.unique(y, return_inverse=True)
         if len(self.classes_) == 1:
-            raise ValueError(f"Classifier can't train when only one class is present: {self.classes_[0]!r}.")
+            raise ValueError(
+                f"Classifier can't train when only one class is present: {self.classes_.tolist()[0]!r}."
+            )
         if len(self.classes_) > 2:
             raise ValueError(
                 f"Only binary classification is supported, and y holds {len(self.classes_)} classes: "

@@ -11,10 +11,10 @@ from scipy.special import expit
 from scipy.stats import binom
 from sklearn.utils import check_random_state
 
-from wayforward.errors import DataError, require
+from wayforward.errors import DataError, is_number, is_whole, require
 from wayforward.shapes import Floats
 from wayforward.training.allowed import AllowedChanges
-from wayforward.training.linear import Layers, LinearRecourse
+from wayforward.training.linear import Layers, LinearRecourse, check_counts, check_settings
 
 
 class PARE(LinearRecourse):
@@ -50,8 +50,16 @@ class PARE(LinearRecourse):
 
     def fit(self, X: Any, y: Any) -> PARE:
         """Train on rows (n, e) and labels (n,)."""
-        if not self.lam >= 0:
-            raise ValueError(f"lam={self.lam!r} must be 0 or more.")
+        check_settings(self, "lam", "C", "rate")
+        check_counts(self, epochs=0, batch=1)
+        if not isinstance(self.hidden, (tuple, list)) or not all(is_whole(one, 1) for one in self.hidden):
+            raise ValueError(
+                f"hidden={self.hidden!r} must hold the units of each hidden layer, such as (16,)."
+            )
+        if not (self.allowed is None or isinstance(self.allowed, AllowedChanges)):
+            raise ValueError(
+                f"allowed={self.allowed!r} is no AllowedChanges. Give AllowedChanges.box, or of."
+            )
         X, sign = self._begin(X, y)
         self.allowed_ = AllowedChanges.box(X.shape[1]) if self.allowed is None else self.allowed
         if len(self.allowed_.low) != X.shape[1]:
@@ -184,7 +192,7 @@ def recourse_rank(n: int, eps: float, delta: float) -> int:
     Then all but a share eps of people lie above it with probability 1 - delta. Raises: DataError where even none below
     promises too little, and for shares outside (0, 1).
     """
-    if not (0 < eps < 1 and 0 < delta < 1):
+    if not (is_number(eps) and is_number(delta) and 0 < eps < 1 and 0 < delta < 1):
         raise DataError(f"eps={eps!r} and delta={delta!r} must be shares between 0 and 1, such as 0.05.")
     k = int(np.searchsorted(binom.cdf(np.arange(n), n, eps), delta, side="right")) - 1
     if k < 0:

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from wayforward.shapes import Floats
-from wayforward.training.linear import LinearRecourse
+from wayforward.training.linear import LinearRecourse, check_settings
 
 _TINY = 1e-12
 
@@ -47,8 +47,7 @@ class StrategicRecourse(LinearRecourse):
 
     def fit(self, X: Any, y: Any) -> StrategicRecourse:
         """Train on rows (n, e) as people are before they respond, and labels (n,)."""
-        if not (self.lam >= 0 and self.gain >= 0):
-            raise ValueError(f"lam={self.lam!r} and gain={self.gain!r} must be 0 or more.")
+        check_settings(self, "lam", "gain", "C")
         X, sign = self._begin(X, y)
         every = self._spread(X.shape[1], [*self.manipulable, *self.improvable])
         better = self._spread(X.shape[1], self.improvable)
@@ -78,6 +77,9 @@ class StrategicRecourse(LinearRecourse):
 
     def _spread(self, e: int, columns: Sequence[int]) -> Floats:
         """(e, e) how far a unit of cost leads when these columns move and no other: (S^-1 on them)^-1, else 0."""
+        odd = [one for one in columns if not isinstance(one, (int, np.integer)) or isinstance(one, bool)]
+        if odd:
+            raise ValueError(f"{odd[0]!r} is no column of X. Give their places, such as [0, 2].")
         at = np.unique(np.asarray(list(columns), dtype=np.int64))
         if at.size and not (at[0] >= 0 and at[-1] < e):
             raise ValueError(

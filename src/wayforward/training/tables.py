@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.errors import DataError
+from wayforward.errors import DataError, is_number
 from wayforward.model.zoo import table_encoder
 from wayforward.schema import Schema
 from wayforward.training.allowed import AllowedChanges
@@ -21,7 +21,7 @@ def train(
     *,
     group: str | None = None,
     reach: float = 0.1,
-    without: Sequence[str] = (),
+    without: str | Sequence[str] = (),
 ) -> Any:
     """Fit a classifier behind an encoder -> a scikit-learn Pipeline that takes such tables, for `wf.wrap`.
 
@@ -41,6 +41,10 @@ def train(
         raise DataError(
             f"The labels have shape {labels.shape}; the table has {len(x)} rows. Give one label a row."
         )
+    if not (is_number(reach) and reach >= 0):
+        raise DataError(f"reach={reach!r} is no share of a range of 0 or more, such as 0.1.")
+    if isinstance(without, str):
+        without = [without]
     unknown = [name for name in (*without, *([] if group is None else [group])) if name not in schema.names]
     if unknown:
         raise DataError(f"The schema has no feature '{unknown[0]}'. It has {', '.join(schema.names[:8])}.")

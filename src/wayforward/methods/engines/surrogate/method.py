@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.methods.base import Budget
+from wayforward.methods.base import Budget, check_k, check_seed
 from wayforward.methods.engines.breeding import BreedingMethod
 from wayforward.methods.engines.finish import finished
 from wayforward.methods.engines.population import Values
@@ -49,11 +49,15 @@ class LocalTreeMethod(BreedingMethod):
         """Return of each person whom the model refuses the rules that their options come from, k contrasts at most.
 
         People whom it accepts are left out. x: a table of people or an (n, d) array; seed: that of `recommend`.
-        Raises: MethodError before `fit`; DataError for people who do not fit the schema.
+        Raises: MethodError before `fit`, or for k or seed; DataError for people who do not fit the schema.
         """
         problem = self._fitted_problem()
+        check_k(k)
+        check_seed(seed)
         people = problem.population(problem.schema.encode(x))
         people = people.take(np.flatnonzero(~problem.reached(people.x)[0]))
+        if not people.n:
+            return []
         near, trees, price = self._surrogate(people, Streams.of(people.x, seed), self._limit(Budget()))
         return local_rules(problem.schema, near, trees, price, k)
 
