@@ -112,6 +112,7 @@ def test_a_tree_is_the_same_alone_and_misses_nothing_where_values_do():
 def test_rules_of_nobody_and_of_what_is_no_number(one_split, name):
     """Where the model accepts everybody there is no rule (it was an error), and odd arguments are named."""
     fitted = method(name, samples=50).fit(one_split)
+    assert "that the tree was fitted to" in str(fitted.rules(PEOPLE)[0])  # of new rows it is less
     assert fitted.rules(np.array([[9.0, 4.0, 0]])) == []
     with pytest.raises(MethodError, match="k=0"):
         fitted.rules(PEOPLE, k=0)

@@ -35,8 +35,9 @@ class LocalRules:
     """What a local tree says about one person who is refused.
 
     because: conditions that the person meets, of the leaf they are in. contrasts: ways to a yes, the least first.
-    agrees: the tree says no to the person, as the model does. fidelity: the share of the rows drawn around the person
-    on which it says what the model says; share: of them that the model accepts.
+    agrees: the tree says no to the person, as the model does. fidelity: the share of the rows drawn around the person,
+    those that it was fitted to, on which it says what the model says; of new rows it is less. share: of the rows that
+    the model accepts.
     """
 
     because: str
@@ -50,7 +51,7 @@ class LocalRules:
         lines += [
             f"Yes, if {one.change or one.rule} (confidence {one.confidence:.2f})." for one in self.contrasts
         ]
-        return "\n".join([*lines, f"Fidelity {self.fidelity:.2f} around the person."])
+        return "\n".join([*lines, f"Fidelity {self.fidelity:.2f} on the rows that the tree was fitted to."])
 
 
 def local_rules(
