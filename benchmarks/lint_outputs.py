@@ -42,7 +42,8 @@ def findings(
     """Yield (kind, what) for everything a reader would stop at. letters: how many with reasons, which take a search;
     pages: of how many people a report is read."""
     short = recourse.rounded
-    regions_told(short)  # together: everybody's texts take their own from there
+    if short.problem is not None:  # together: everybody's texts take their own from there
+        regions_told(short)
     with tempfile.TemporaryDirectory() as folder:
         again = wf.Recourse.load(recourse.save(Path(folder) / "answers.json"), problem=problem)
     regions_told(again.rounded)

@@ -150,7 +150,7 @@ def test_a_least_change_is_the_largest_round_number_within_a_fiftieth_of_the_mid
         share * 10.0**k for k in range(-4, 7) for share in (1, 2, 5) if share * 10.0**k <= (high - low) / 50
     ]
     largest = max((one for one in rounds if one > step * 1.0001), default=None)
-    got = least_change_of(values, step)
+    got = least_change_of(values, step, len(values))
     if largest is None:
         assert got is None
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -166,3 +167,17 @@ def test_a_schema_checks_it_keeps_it_in_its_file_and_proposes_it():
     )
     # a fiftieth of 10,000 is 200; of 21 years less than a year; of .5 it is .01; of 45 it is .9, so .5
     assert [f.least_change for f in Schema.infer(table).features] == [200, None, 0.01, 0.5, None]
+
+
+def test_a_few_values_that_many_people_have_are_as_far_apart_as_a_change_must_be():
+    sizes = [120.0, 160.0, 200.0, 250.0, 300.0, 400.0]
+    plots = pd.DataFrame({"plot": np.repeat(sizes, 20)})
+    assert Schema.infer(plots).features[0].least_change == 20.0
+    assert "by 20 or more" in repr(Schema.infer(plots))
+    assert (
+        Schema.infer(pd.DataFrame({"plot": np.repeat(sizes, 19)})).features[0].least_change is None
+    )  # there may be more sizes
+    assert (
+        Schema.infer(pd.DataFrame({"year": np.repeat([1.0, 2.0, 3.0, 8.0], 50)})).features[0].least_change
+        is None
+    )

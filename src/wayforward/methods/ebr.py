@@ -22,7 +22,7 @@ from wayforward.shapes import Actions
 if TYPE_CHECKING:
     from wayforward.groups import Groups
     from wayforward.problem import Population, Problem
-    from wayforward.problem.population import Evaluated
+    from wayforward.problem.population import Evaluated, Worth
     from wayforward.streams import Streams
 
 _ROWS = 1 << 16  # proposals held at once
@@ -220,8 +220,8 @@ def _above_beta(people: Population, method: Ebr) -> Population:
     from wayforward.problem import Population as Base
 
     class Within(Base):
-        def evaluate(self, who: np.ndarray, action: np.ndarray) -> Evaluated:
-            seen = super().evaluate(who, action)
+        def evaluate(self, who: np.ndarray, action: np.ndarray, worth: Worth | None = None) -> Evaluated:
+            seen = super().evaluate(who, action, worth)
             yes = np.flatnonzero(seen.reached)
             seen.reached[yes] = method.density_.above(seen.after[yes], method.beta, method.beta_scale)
             return seen

@@ -20,6 +20,7 @@ _MANY = 50  # different texts
 _SENTENCE = 4  # words of a text that is no level
 _SHARED = 3  # people who have a text that the schema may hold
 _FEWEST = 20  # different values by which a spread can be told
+_OFTEN = 20  # rows for each different value by which the values are known to be all that there are
 
 
 def infer_feature(series: Any) -> Feature:
@@ -36,7 +37,7 @@ def infer_feature(series: Any) -> Feature:
     if dtype == nw.Boolean or all(isinstance(v, (bool, np.bool_)) for v in values):
         return Feature(name=name, kind="binary", levels=(False, True), missing=gone)
     if dtype.is_numeric():
-        return _infer_number(name, np.asarray(values, dtype=np.float64), gone)
+        return _infer_number(name, np.asarray(values, dtype=np.float64), gone, len(series))
     kind: Kind = "categorical"
     levels: list[Any]
     if dtype in (nw.Enum, nw.Categorical):
@@ -50,7 +51,7 @@ def infer_feature(series: Any) -> Feature:
                 f"Column '{name}' holds {type(values[0]).__name__} objects. Use text or numbers."
             )
         if all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in values):
-            return _infer_number(name, np.asarray(values, dtype=np.float64), gone)
+            return _infer_number(name, np.asarray(values, dtype=np.float64), gone, len(series))
         mixed = {type(v) for v in values}
         if len(mixed) > 1:
             raise SchemaError(
@@ -118,14 +119,14 @@ def _dates(series: Any, values: list[Any], gone: bool) -> Feature:
     return Feature(name=series.name, kind="carried", missing=gone, dtype=kind, example=example)
 
 
-def _infer_number(name: str, values: np.ndarray, gone: bool) -> Feature:
+def _infer_number(name: str, values: np.ndarray, gone: bool, rows: int) -> Feature:
     if np.isinf(values).any():
         raise SchemaError(f"Column '{name}' has an infinite value. Replace it with a number.")
     low, high = float(values.min()), float(values.max())
     if set(values.tolist()) <= {0.0, 1.0} and len(values) == 2:
         return Feature(name=name, kind="binary", levels=(0, 1), missing=gone)
     if (values == np.round(values)).all() and max(abs(low), abs(high)) < 2**52:
-        least = least_change_of(values, 1.0)
+        least = least_change_of(values, 1.0, rows)
         return Feature(
             name=name, kind="integer", low=low, high=high, least_change=least, missing=gone, bounds="observed"
         )
@@ -136,7 +137,7 @@ def _infer_number(name: str, values: np.ndarray, gone: bool) -> Feature:
             break
     else:
         step = None
-    least = least_change_of(values, step)
+    least = least_change_of(values, step, rows)
     return Feature(
         name=name,
         kind="real",
@@ -149,12 +150,18 @@ def _infer_number(name: str, values: np.ndarray, gone: bool) -> Feature:
     )
 
 
-def least_change_of(values: np.ndarray, step: float | None) -> float | None:
+def least_change_of(values: np.ndarray, step: float | None, rows: int) -> float | None:
     """Return a least change that people find worth an effort: a round number, a fiftieth of the middle half at most.
 
-    1, 2 or 5 times a power of ten; None where a step is as much, or where the values are too few or too alike to say.
+    values: the different ones among so many rows. Few of them that many people have are what there is: then it is at
+    most the least gap between two of them. 1, 2 or 5 times a power of ten; None where a step is as much, or where the
+    values are too few or too alike to say.
     """
-    spread = float(np.subtract(*np.quantile(values, (0.75, 0.25)))) / _PART if len(values) >= _FEWEST else 0.0
+    spread = 0.0
+    if len(values) >= _FEWEST:
+        spread = float(np.subtract(*np.quantile(values, (0.75, 0.25)))) / _PART
+    elif len(values) > 2 and rows >= _OFTEN * len(values):
+        spread = float(np.diff(np.sort(values)).min())
     if spread <= 0.0:
         return None
     tens = 10.0 ** np.floor(np.log10(spread))

@@ -91,7 +91,7 @@ def propose(feature: Feature, values: np.ndarray, rows: int) -> tuple[Feature, s
             special={v: f"code {v:g}" for v in found},
             low=float(rest.min()),
             high=float(rest.max()),
-            least_change=least_change_of(rest, feature.step),
+            least_change=least_change_of(rest, feature.step, rows),
         )
         shown = ", ".join(f"{v:g}" for v in found)
         notes.append(

@@ -677,6 +677,7 @@ def _reach(feature: Feature) -> str:
     parts = [
         f"{feature.n_levels} levels" if feature.has_levels else f"{low} to {high} {feature.unit}".rstrip()
     ]
+    parts += [f"by {feature.least_change:.10g} or more"] if feature.least_change else []
     parts += [f"{code:g} ({words})" for code, words in feature.special_words.items()]
     return ", ".join([*parts, "may be missing"] if feature.missing else parts)
 

@@ -19,7 +19,8 @@ def _refused_rows(project: Project) -> np.ndarray:
     problem = project.problem
     if problem.reference is None:
         return np.empty((0, problem.schema.d))
-    return problem.reference[~problem.reached(problem.reference)[0]][:_TRIED]
+    refused: np.ndarray = problem.reference[~problem.reached(problem.reference)[0]]
+    return refused[:_TRIED]
 
 
 def answer_once(project: Project) -> None:

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.answers import words
-from wayforward.errors import WorldError
+from wayforward.errors import WayforwardError, WorldError
 from wayforward.evaluate import stats
 from wayforward.evaluate.actions import out_of_domain
 from wayforward.evaluate.stats import Estimate
 from wayforward.impact.privacy import mean_of_enough
-from wayforward.language import Translatable, gettext
+from wayforward.language import Translatable, gettext, reason
 from wayforward.shapes import Floats, Ints, People, PerPerson, Rows
 
 if TYPE_CHECKING:

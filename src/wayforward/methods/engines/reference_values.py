@@ -26,9 +26,8 @@ def reference_row(problem: Problem, kind: Reference) -> np.ndarray:
     if kind == "removed":
         low, high = np.nan_to_num(schema.low, nan=-np.inf), np.nan_to_num(schema.high, nan=np.inf)
         own = schema.has_levels.cumsum() - 1.0 if choose_alike(schema) else np.zeros(schema.d)
-        return np.where(
-            schema.has_levels, np.minimum(own, np.maximum(schema.n_levels - 2, 0)), np.clip(0.0, low, high)
-        )
+        level = np.minimum(own, np.maximum(schema.n_levels - 2, 0))
+        return np.asarray(np.where(schema.has_levels, level, np.clip(0.0, low, high)))
     rows = problem.reference_accepted if kind == "prototype" else problem.require_reference()
     return np.array([_of_column(rows[:, j], bool(schema.is_categorical[j]), kind) for j in range(schema.d)])
 
