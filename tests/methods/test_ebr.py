@@ -244,7 +244,7 @@ def test_a_group_of_one_needs_kernels():
         ("colour", DataError, "no feature 'colour'"),
         (None, ProblemError, "no feature is sensitive"),
         (Groups("side", ("a", "b"), np.zeros(5, int)), DataError, "groups 5 people"),
-        (3, DataError, "Groups.of"),
+        (3, MethodError, "the name of a feature, or wayforward.groups.Groups"),
     ],
 )
 def test_what_is_no_group_is_told(groups, error, words):
