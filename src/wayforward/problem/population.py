@@ -454,9 +454,11 @@ class Population:
         score, chosen = np.full(len(who), -np.inf), np.full(len(who), -np.inf)
         if allowed.any():
             some, there, acts = who[allowed], after[allowed], action[allowed]
-            outputs = self.outputs(some, there, acts)
-            score[allowed] = self._left(some, there, acts, self.problem.bound_target.score(outputs))
-            if worth is not None:
+            if worth is None:
+                score[allowed] = self.score(some, there, acts)
+            else:  # asked once for both
+                outputs = self.outputs(some, there, acts)
+                score[allowed] = self._left(some, there, acts, self.problem.bound_target.score(outputs))
                 chosen[allowed] = worth(some, outputs)
         reached = self._turned(after, score)
         if self.problem.plausibility is not None and reached.any():
