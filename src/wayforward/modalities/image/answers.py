@@ -103,7 +103,7 @@ class ImageRecourse(UnitRecourse):
             axes = figure.subplots(1, 3)
             size = self.composer.high - self.composer.low
             for ax, values, title, heat in (
-                (axes[0], before, gettext("as it is"), False),
+                (axes[0], before, gettext("as given"), False),
                 (axes[1], after, gettext("with the change"), False),
                 (axes[2], gap / size, gettext("where it changes"), True),
             ):
