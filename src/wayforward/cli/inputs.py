@@ -187,6 +187,15 @@ class Ready:
         """The schema of the problem."""
         return self.problem.schema
 
+    @property
+    def read(self) -> np.ndarray:
+        """(m,) the rows of those who could be read."""
+        return np.setdiff1d(np.arange(len(self.x)), list(self.reasons))
+
+    def wishes_of(self, who: np.ndarray) -> Preferences | None:
+        """The preferences of some of the people (m,), None where nobody has any."""
+        return None if self.preferences is None else self.preferences.take(who)
+
 
 def _from_data_set(question: Inputs, schema: Schema | None) -> Prepared:
     from wayforward.data import load

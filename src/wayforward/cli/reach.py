@@ -28,9 +28,9 @@ def look(question: Inputs, *, most: int, samples: int, json: Path | None) -> dic
 
     room_for(json)
     ready = question.ready()
-    there = np.setdiff1d(np.arange(len(ready.x)), list(ready.reasons))
+    there = ready.read
     x = ready.x[there]
-    wishes = None if ready.preferences is None else ready.preferences.take(there)
+    wishes = ready.wishes_of(there)
     answer = recommend(ready.problem, x, method="local-search", preferences=wishes, seed=question.seed)
     got = verify(ready.problem, x, wishes, most, answer)
     refused = np.flatnonzero(got.verdict != "accepted")

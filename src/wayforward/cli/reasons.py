@@ -22,8 +22,8 @@ def look(question: Inputs, *, most: int, json: Path | None, language: str | None
 
     room_for(json)
     ready = question.ready()
-    there = np.setdiff1d(np.arange(len(ready.x)), list(ready.reasons))
-    wishes = None if ready.preferences is None else ready.preferences.take(there)
+    there = ready.read
+    wishes = ready.wishes_of(there)
     answer = recommend(
         ready.problem, ready.x[there], method="local-search", k=3, preferences=wishes, seed=question.seed
     )

@@ -69,7 +69,7 @@ def run(
     from wayforward.problem import as_told
     from wayforward.schema.odd_rows import unread_note
 
-    there = np.setdiff1d(np.arange(len(ready.x)), list(ready.reasons))
+    there = ready.read
     if ready.reasons:
         say(f"note: {unread_note(ready.reasons, len(ready.x))}")
     if ready.origin is not None and (many := ready.origin.shared):
@@ -88,7 +88,7 @@ def run(
     whole = None if deadline is None else deadline.begun(len(there))
 
     def answer(rows: np.ndarray, who: np.ndarray) -> Recourse:
-        wishes = None if ready.preferences is None else ready.preferences.take(there[who])
+        wishes = ready.wishes_of(there[who])
         with warnings.catch_warnings():  # one part may be all accepted; the whole is looked at below
             warnings.filterwarnings("ignore", message="The model accepts every one")
             own = None if whole is None else whole.part((who[-1] + 1) / len(there))

@@ -252,8 +252,14 @@ def _under_all_models(people: Population, others: Sequence[Problem]) -> Populati
     from wayforward.problem import Population as Base
 
     class Agreed(Base):
-        def score(self, who: np.ndarray, after: np.ndarray, action: np.ndarray | None = None) -> np.ndarray:
-            score = super().score(who, after, action)
+        def score(
+            self,
+            who: np.ndarray,
+            after: np.ndarray,
+            action: np.ndarray | None = None,
+            outputs: np.ndarray | None = None,
+        ) -> np.ndarray:
+            score = super().score(who, after, action, outputs)
             for other in other_people:
                 more = other.score(who, after, action) - other.problem.slack + self.problem.slack
                 score = np.minimum(score, more)

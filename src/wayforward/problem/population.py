@@ -366,18 +366,17 @@ class Population:
         """(m, c) model outputs of rows that no person's budget pays for."""
         return np.asarray(self._scorer.outputs(who, rows))  # type: ignore[attr-defined]
 
-    def score(self, who: Who, after: Rows, action: Rows | None = None) -> PerRow:
+    def score(
+        self, who: Who, after: Rows, action: Rows | None = None, outputs: np.ndarray | None = None
+    ) -> PerRow:
         """(m,) how far the decision is turned; above zero it is (see `BoundTarget.score`), less what `aim` asks for.
 
         Where the problem asks for more than today's decision (`Problem.robust`), the score that is left of it.
         action (m, d): what led there, where the caller knows it; in a causal world errors of carrying out need it.
+        outputs (m, c): what `outputs` gave, where it was asked already.
         """
-        return self._left(
-            who, after, action, self.problem.bound_target.score(self.outputs(who, after, action))
-        )
-
-    def _left(self, who: Who, after: Rows, action: Rows | None, score: PerRow) -> PerRow:
-        """(m,) what is left of scores by what the problem and `aim` ask for besides."""
+        outputs = self.outputs(who, after, action) if outputs is None else outputs
+        score = self.problem.bound_target.score(outputs)
         if self.problem.robust is not None:
             score = self.problem.robust.score(self, who, after, action, score)
             if self.best is not None and action is not None:
@@ -454,11 +453,9 @@ class Population:
         score, chosen = np.full(len(who), -np.inf), np.full(len(who), -np.inf)
         if allowed.any():
             some, there, acts = who[allowed], after[allowed], action[allowed]
-            if worth is None:
-                score[allowed] = self.score(some, there, acts)
-            else:  # asked once for both
-                outputs = self.outputs(some, there, acts)
-                score[allowed] = self._left(some, there, acts, self.problem.bound_target.score(outputs))
+            outputs = self.outputs(some, there, acts)
+            score[allowed] = self.score(some, there, acts, outputs)
+            if worth is not None:
                 chosen[allowed] = worth(some, outputs)
         reached = self._turned(after, score)
         if self.problem.plausibility is not None and reached.any():

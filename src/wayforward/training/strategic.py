@@ -49,7 +49,7 @@ class StrategicRecourse(LinearRecourse):
         """Train on rows (n, e) as people are before they respond, and labels (n,)."""
         check_settings(self, "lam", "gain", "C")
         X, sign = self._begin(X, y)
-        every = self._spread(X.shape[1], [*self.manipulable, *self.improvable])
+        every = self._spread(X.shape[1])
         better = self._spread(X.shape[1], self.improvable)
         ridge = 1 / (self.C * len(X))
 
@@ -75,8 +75,12 @@ class StrategicRecourse(LinearRecourse):
         self._set(min(found, key=lambda one: one.fun).x)
         return self
 
-    def _spread(self, e: int, columns: Sequence[int]) -> Floats:
-        """(e, e) how far a unit of cost leads when these columns move and no other: (S^-1 on them)^-1, else 0."""
+    def _spread(self, e: int, columns: Sequence[int] | None = None) -> Floats:
+        """(e, e) how far a unit of cost leads when these columns move and no other: (S^-1 on them)^-1, else 0.
+
+        columns: left out, manipulable and improvable ones.
+        """
+        columns = [*self.manipulable, *self.improvable] if columns is None else columns
         odd = [one for one in columns if not isinstance(one, (int, np.integer)) or isinstance(one, bool)]
         if odd:
             raise ValueError(f"{odd[0]!r} is no column of X. Give their places, such as [0, 2].")
@@ -102,9 +106,7 @@ class StrategicRecourse(LinearRecourse):
         columns: left out, manipulable and improvable ones. Who moves stands on the boundary, where they are accepted.
         """
         X = self._rows(X)
-        spread = self._spread(
-            X.shape[1], [*self.manipulable, *self.improvable] if columns is None else columns
-        )
+        spread = self._spread(X.shape[1], columns)
         along = spread @ self.coef_[0]
         steep, score = float(self.coef_[0] @ along), self._score(X)
         cost = score**2 / steep if steep > 0 else np.full(len(X), np.inf)
@@ -115,7 +117,6 @@ class StrategicRecourse(LinearRecourse):
     def after_response(self, X: Any, columns: Sequence[int] | None = None) -> Any:
         """(n, e) -> (n,) labels that people have once they responded."""
         X = self._rows(X)
-        columns = [*self.manipulable, *self.improvable] if columns is None else columns
         spread = self._spread(X.shape[1], columns)
         lift = np.sqrt(self.gain * (self.coef_[0] @ spread @ self.coef_[0]))
         score = self._score(X)
