@@ -103,7 +103,8 @@ class StrategicRecourse(LinearRecourse):
     def respond(self, X: Any, columns: Sequence[int] | None = None) -> tuple[Floats, Floats]:
         """Best responses (n, e) of people (n, e) who may change these columns, and their costs (n,), 0 of who stays.
 
-        columns: left out, manipulable and improvable ones. Who moves stands on the boundary, where they are accepted.
+        columns: left out, manipulable and improvable ones. Who moves stands on the boundary to
+        the last bits, where `predict` may say either; `after_response` tells the labels.
         """
         X = self._rows(X)
         spread = self._spread(X.shape[1], columns)
