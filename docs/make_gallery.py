@@ -314,6 +314,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "clue": lambda: scene(also="local-search"),
     "c-chvae": lambda: scene(also="local-search"),
     "cem": lambda: scene(k=2),
+    "macem": lambda: scene("forest"),
     "ebr": lambda: scene(also="local-search", **groups()),
     "ibr": lambda: scene(also="local-search", **groups()),
     "guided-prototypes": lambda: scene(also="local-search"),

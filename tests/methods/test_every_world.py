@@ -79,6 +79,7 @@ QUICK = {  # parameters that make the tests quick
     "causal-oracle": {"bins": 6},
     "probabilistic": {"samples": 16, "beam": 2, "refine": 1},
     "cem": {"constants": 2, "steps": 6},
+    "macem": {"constants": 2, "steps": 6},
     "guided-prototypes": {"constants": 2, "steps": 6},
     "revise": {"epochs": 10, "steps": 8, "rounds": 2},
     "clue": {"epochs": 10, "steps": 8, "rounds": 2},

@@ -10,7 +10,7 @@ import numpy as np
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.gradient import elastic
 from wayforward.methods.engines.gradient.fista import Goal, May
-from wayforward.methods.engines.gradient.relaxed_state import RelaxedState, range_costs
+from wayforward.methods.engines.gradient.relaxed_state import RelaxedState, range_costs, range_widths
 from wayforward.methods.engines.gradient.slopes import slopes
 from wayforward.methods.settings import check_choices, check_least, check_positive, slope_source
 from wayforward.model import Access
@@ -29,7 +29,7 @@ class Cem(Method):
     of the row) for everybody at once; c is searched for each person. Efforts are the problem's cost of each feature's
     change times the person's weight; levels move on the simplex of those allowed. Bounds, directions and frozen
     features hold at every step, and only hard rows count. For models without gradients slopes are estimated by asking
-    about neighbouring rows (the published MACEM does so); `parameters()` says which.
+    about neighbouring rows; `parameters()` says which. `macem` always does so, with categories as published there.
 
     only: 'any' change (recourse, the default), or the published rule of pertinent negatives, which only 'add'
     information: a changed number moves away from its base value (the median of the reference), a level away from the
@@ -72,8 +72,8 @@ class Cem(Method):
         check_choices(self, only=("any", "add"))
 
     def _fit(self, problem: Problem) -> None:
-        self.slopes_ = slopes(problem, self.name, zeroth=self.estimate)
-        self.price_ = range_costs(problem, self.slopes_.span)
+        self.slopes_ = self._slopes(problem)
+        self.price_ = range_costs(problem, range_widths(problem))
         self.generator_ = None
         if self.gamma > 0:
             from wayforward.problem.learned import fit_generator
@@ -81,6 +81,9 @@ class Cem(Method):
             self.generator_ = fit_generator("cvae", problem)
         if self.only == "add":
             self.base_ = base_values(problem)
+
+    def _slopes(self, problem: Problem) -> Any:
+        return slopes(problem, self.name, zeroth=self.estimate)
 
     def parameters(self) -> dict[str, Any]:
         """Return the method's own settings, and, once fitted, where its slopes come from."""

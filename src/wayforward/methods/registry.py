@@ -32,6 +32,7 @@ METHODS = Registry(
         "clue": "clue:Clue",
         "c-chvae": "c_chvae:CChvae",
         "cem": "cem:Cem",
+        "macem": "macem:Macem",
         "ebr": "ebr:Ebr",
         "ibr": "ibr:Ibr",
         "guided-prototypes": "prototypes:GuidedPrototypes",

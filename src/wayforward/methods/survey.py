@@ -51,7 +51,7 @@ SURVEYED: tuple[SurveyedSystem, ...] = tuple(
         ("2019-05", "MACE", "SAT", "white-box", "mace", ""),
         ("2019-05", "DiCE", "grad opt", "gradient", "dice", ""),
         ("2019-05", "CERTIFAI", "gen alg", "query", "certifai", ""),
-        ("2019-06", "MACEM", "FISTA", "query", "cem", "its ways with categories are not built"),
+        ("2019-06", "MACEM", "FISTA", "query", "macem", "categories by frequency (FMA) or by drawn levels (SSA)"),
         ("2019-06", "Expl. using SHAP", "heuristic", "query", "explanations-with-shap", ""),
         ("2019-07", "Nearest Observable", "brute force", "dataset", "nearest-observable", ""),
         ("2019-07", "Guided Prototypes", "grad opt/FISTA", "gradient/query", "guided-prototypes", ""),

@@ -145,7 +145,7 @@ def descend(
     """Take `steps` of FISTA with constants c (m,) from the people as they are; (m,) bool: some hard row reached."""
     level = slopes.level
     floor, ceiling, allowed = slopes.bounds(people, state.who)
-    open_ = state.free & ~slopes.schema.has_levels
+    open_ = state.free & slopes.by_move
     price = np.maximum(net.price, 1e-12)
     floor, ceiling = np.where(open_, floor * price, 0.0), np.where(open_, ceiling * price, 0.0)
     loose = state.free[:, level, None] & allowed

@@ -57,16 +57,18 @@ class Layout(Portable):
     """Which coordinates of a `RelaxedState` belong to which feature. span (d,): width of each feature's range.
 
     numeric (p,), level (f,): feature numbers; size (f,): coordinates of each block, the last of which is a missing
-    value where there may be one; wide: the most of them; exists (f, wide) bool.
+    value where there may be one; wide: the most of them; exists (f, wide) bool. by_move (d,) bool: features whose place
+    is their move; all others have a block.
     """
 
     exact: bool
     runs_itself = False
 
-    def __init__(self, schema: Schema, span: np.ndarray) -> None:
+    def __init__(self, schema: Schema, span: np.ndarray, by_move: np.ndarray | None = None) -> None:
         self.schema, self.span = schema, np.asarray(span, dtype=np.float64)
+        self.by_move = ~schema.has_levels if by_move is None else by_move
         self.numeric = np.flatnonzero(~schema.has_levels)
-        self.level = np.flatnonzero(schema.has_levels)
+        self.level = np.flatnonzero(~self.by_move)
         self.size = schema.n_levels[self.level] + np.asarray(schema.missing, dtype=np.int64)[self.level]
         self.wide = int(self.size.max(initial=1))
         self.exists = np.arange(self.wide) < self.size[:, None]  # (f, l)
@@ -116,11 +118,22 @@ class Layout(Portable):
         """Return the values (m, d) that searches set: numbers as they are, largest levels; NaN where nothing moved."""
         x = people.x[state.who]
         value = np.where(state.free & (state.move != 0), x + state.move * self.span, np.nan)
-        chosen = state.share.argmax(2)
-        moved = state.free[:, self.level] & (chosen != self.own_place(x))
+        self.put_levels(people, state, value)
+        return value
+
+    def put_levels(
+        self, people: Population, state: RelaxedState, value: np.ndarray, *, eager: bool = False
+    ) -> None:
+        """Write the levels that searches set into value (m, d), in place; NaN where they are the person's own."""
+        own = self.own_place(people.x[state.who])
+        share = state.share
+        if eager:
+            other = np.where(np.arange(self.wide) == own[..., None], 0.0, share)
+            share = np.where((other.max(2) > _BEGUN)[..., None], other, share)
+        chosen = share.argmax(2)
+        moved = state.free[:, self.level] & (chosen != own)
         known = chosen < self.schema.n_levels[self.level]  # nobody acts to make a value missing
         value[:, self.level] = np.where(moved & known, chosen, np.nan)
-        return value
 
     def harden(self, people: Population, state: RelaxedState, *, eager: bool = False) -> np.ndarray:
         """Return legal actions (m, d): snapped values, the largest level of each block; NaN where nothing moves.
@@ -131,13 +144,9 @@ class Layout(Portable):
         """
         x = people.x[state.who]
         value = np.where(state.move != 0, x + state.move * self.span, np.nan)
-        share = state.share
         if eager:
-            other = np.where(self.own(x), 0.0, share)
-            share = np.where((other.max(2) > _BEGUN)[..., None], other, share)
             value = value + np.sign(state.move) * 0.499 * np.nan_to_num(self.schema.step)
-        chosen = share.argmax(2).astype(np.float64)
-        value[:, self.level] = np.where(chosen < self.schema.n_levels[self.level], chosen, np.nan)
+        self.put_levels(people, state, value, eager=eager)
         return tidy(people, state.who, np.where(state.free, value, np.nan))
 
     def begun(self, state: RelaxedState, action: np.ndarray) -> np.ndarray:

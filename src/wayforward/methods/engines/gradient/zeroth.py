@@ -76,8 +76,10 @@ class Zeroth(Layout):
 
     exact = False
 
-    def __init__(self, problem: Problem, span: np.ndarray, *, seed: int = 0) -> None:
-        super().__init__(problem.schema, span)
+    def __init__(
+        self, problem: Problem, span: np.ndarray, *, seed: int = 0, by_move: np.ndarray | None = None
+    ) -> None:
+        super().__init__(problem.schema, span, by_move)
         self.problem, self.seed = problem, seed
         self.smooth = is_smooth(problem)
         self.cap = np.inf if self.smooth or problem.target.interval is not None else _CAP
@@ -95,11 +97,7 @@ class Zeroth(Layout):
         action = self.hard(people, state)
         score = self._score(people, state.who, action)
         here = np.clip(score, -self.cap, self.cap)
-        radius = _FINE if self.smooth else _RADII[turn % len(_RADII)]
-        if len(self.numeric) <= _COORDINATES:
-            move = self._coordinates(people, state, action, radius)
-        else:
-            move = self._directions(people, state, action, radius, turn)
+        move = self._moves(people, state, action, turn)
         share = np.zeros_like(state.share)
         if levels and len(self.level):
             share = self._levels(people, state, action, here)
@@ -109,6 +107,13 @@ class Zeroth(Layout):
         return score, move, share
 
     # -- rows ----------------------------------------------------------------------------------------------
+
+    def _moves(self, people: Population, state: RelaxedState, action: np.ndarray, turn: int) -> np.ndarray:
+        """Return slopes (m, d) of moves around actions (m, d)."""
+        radius = _FINE if self.smooth else _RADII[turn % len(_RADII)]
+        if len(self.numeric) <= _COORDINATES:
+            return self._coordinates(people, state, action, radius)
+        return self._directions(people, state, action, radius, turn)
 
     def _score(self, people: Population, who: np.ndarray, action: np.ndarray) -> np.ndarray:
         """Score where actions lead, (q,); NaN for rows that the model cannot read, such as levels that do not exist."""
