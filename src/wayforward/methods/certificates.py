@@ -14,6 +14,7 @@ import numpy as np
 from wayforward.deadline import OutOfTime, look, until
 from wayforward.errors import MethodError, require_kind
 from wayforward.methods.engines.exact.forest_boxes import BOXES, ForestBoxes
+from wayforward.methods.engines.exact.line_boxes import LineBoxes
 from wayforward.methods.engines.exact.relaxed_boxes import RelaxedBoxes
 from wayforward.problem import IsolationForest
 from wayforward.problem.enumeration import cheapest_among_all
@@ -103,9 +104,9 @@ def _kept_apart(bounder: Bounder, people: Population, who: np.ndarray, cutoff: F
 def _bounders(problem: Problem) -> list[Bounder]:
     """The engines that know the problem, the one that proves most first."""
     out: list[Bounder] = []
-    forest = ForestBoxes.of(problem)
-    if forest is not None:
-        out.append(forest.least_cost)
+    for exact in (ForestBoxes.of(problem), LineBoxes.of(problem)):
+        if exact is not None:
+            out.append(exact.least_cost)
     relaxed = RelaxedBoxes.of(problem)
     if relaxed is not None:
         out.append(relaxed.least_cost)

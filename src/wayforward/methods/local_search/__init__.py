@@ -9,6 +9,7 @@ import numpy as np
 
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.exact.forest_boxes import ForestBoxes
+from wayforward.methods.engines.exact.line_boxes import LineBoxes
 from wayforward.methods.engines.gradient.compiled import Compiled
 from wayforward.methods.engines.robust_search import same_people
 from wayforward.methods.engines.seeker import Seeker
@@ -53,9 +54,10 @@ class LocalSearch(Method):
     have stopped, so that it never makes the first option dearer (where rules couple features: below the default budget,
     and from it on). Who may do little enough has all of it looked at, cheapest first, so that nothing is missed.
 
-    Of a forest the cheapest option itself is searched for in compiled code, or the proof that there is none, by branch
-    and bound over boxes (see `ForestBoxes`): in the worlds where nothing follows and costs add up, which takes about as
-    long. What is above is for the further options, and for the few for whom the boxes run out.
+    Of a forest or a line the cheapest option itself is searched for in compiled code, or the proof that there is none,
+    by branch and bound over boxes (see `ForestBoxes`, `LineBoxes`): in the worlds where nothing follows and costs add
+    up, which takes about as long. What is above is for the further options, and for the few for whom the boxes run
+    out.
 
     With labels only there is no score to follow; neighbours, single moves, draws and the polish remain.
 
@@ -121,7 +123,7 @@ class LocalSearch(Method):
         self.there_ = None if self.device is None else problem.with_(device=self.device)
         plain = self.compiled and self.there_ is None
         self.seeker_ = Seeker.of(problem, self.reference_) if plain else None
-        self.boxes_ = ForestBoxes.of(problem) if plain else None
+        self.boxes_ = (ForestBoxes.of(problem) or LineBoxes.of(problem)) if plain else None
 
     @property
     def frees_interpreter(self) -> bool:

@@ -68,7 +68,7 @@ _MORE = 3.0  # times as much may be paid in the next round
 
 
 @small
-def _bit(level: Any) -> Any:
+def bit(level: Any) -> Any:
     return _ONE << np.uint64(level)
 
 
@@ -106,11 +106,11 @@ def _other(a: Any, b: Any) -> Any:
 def _cheapest_level(f: Any, bits: Any, per: Any, one: Any) -> Any:
     """The cheapest level of a set; NaN: the set is empty."""
     x = per[X, f]
-    if not np.isnan(x) and bits & _bit(x):
+    if not np.isnan(x) and bits & bit(x):
         return x
     best, least = np.nan, _INF
     for level in range(int(per[N_LEVELS, f])):
-        if bits & _bit(level):
+        if bits & bit(level):
             price = price_of(f, float(level), x, per[WEIGHT, f], per, one)
             if price < least:
                 best, least = float(level), price
@@ -118,7 +118,7 @@ def _cheapest_level(f: Any, bits: Any, per: Any, one: Any) -> Any:
 
 
 @quick
-def _cheapest_row(row: Any, low: Any, high: Any, bits: Any, active: Any, per: Any, one: Any) -> Any:
+def cheapest_row(row: Any, low: Any, high: Any, bits: Any, active: Any, per: Any, one: Any) -> Any:
     """Write the cheapest row of a box; return its cost (inf: there is no row) and how many features change."""
     total, changes = 0.0, 0
     for i in range(len(active)):
@@ -152,14 +152,14 @@ def _all_changes(low: Any, high: Any, bits: Any, active: Any, per: Any, one: Any
                 most = max(most, price_of(f, end, x, weight, per, one))
         else:
             for level in range(int(per[N_LEVELS, f])):
-                if bits[f] & _bit(level):
+                if bits[f] & bit(level):
                     most = max(most, price_of(f, float(level), x, weight, per, one))
         total += most
     return total
 
 
 @quick
-def _keep_payable(
+def keep_payable(
     row: Any, total: Any, cutoff: Any, low: Any, high: Any, bits: Any, active: Any, per: Any, one: Any
 ) -> None:
     """Take from a box what costs the cutoff or more; row: its cheapest row, which costs `total`."""
@@ -176,8 +176,8 @@ def _keep_payable(
             low[f], high[f] = max(low[f], x - far), min(high[f], x + far)
             continue
         for level in range(int(per[N_LEVELS, f])):
-            if bits[f] & _bit(level) and price_of(f, float(level), x, weight, per, one) > left:
-                bits[f] &= ~_bit(level)
+            if bits[f] & bit(level) and price_of(f, float(level), x, weight, per, one) > left:
+                bits[f] &= ~bit(level)
 
 
 @small
@@ -319,7 +319,7 @@ def _bound(
             continue
         while f >= 0:
             rank = nodes[node, RANK]
-            goes = cell[f] <= rank if per[KIND, f] == 0 else (forest.sides[rank] & _bit(cell[f])) != 0
+            goes = cell[f] <= rank if per[KIND, f] == 0 else (forest.sides[rank] & bit(cell[f])) != 0
             node = nodes[node, LEFT] + (0 if goes else 1)
             f = nodes[node, FEATURE]
         here += nodes[node, TOP]
@@ -368,25 +368,25 @@ def _extreme(f: Any, side: Any, low: Any, high: Any, bits: Any, per: Any) -> Any
     levels = int(per[N_LEVELS, f])
     for step in range(levels):
         level = levels - 1 - step if side > 0 else step
-        if bits[f] & _bit(level):
+        if bits[f] & bit(level):
             return float(level)
     return per[X, f]
 
 
 @small
-def _moves(f: Any, low: Any, high: Any, bits: Any, per: Any) -> Any:
+def surely_moves(f: Any, low: Any, high: Any, bits: Any, per: Any) -> Any:
     """1 where a feature surely changes all over a box, 0 where it surely does not, else 2."""
     x = per[X, f]
     if np.isnan(x):
-        gone = np.isnan(low[f]) if per[KIND, f] == 0 else bits[f] == _bit(per[N_LEVELS, f])
+        gone = np.isnan(low[f]) if per[KIND, f] == 0 else bits[f] == bit(per[N_LEVELS, f])
         return 0 if gone else 1
     if per[KIND, f] == 0:
         if not low[f] <= x <= high[f]:
             return 1
         return 0 if low[f] == high[f] else 2
-    if not bits[f] & _bit(x):
+    if not bits[f] & bit(x):
         return 1
-    return 0 if bits[f] == _bit(x) else 2
+    return 0 if bits[f] == bit(x) else 2
 
 
 @kernel
@@ -400,7 +400,7 @@ def _linear_least(a: Any, low: Any, high: Any, bits: Any, rules: Any, per: Any) 
         elif what == 1:  # after
             part = weight * _extreme(f, -1 if weight > 0 else 1, low, high, bits, per)
         else:  # changed
-            moves = _moves(f, low, high, bits, per)
+            moves = surely_moves(f, low, high, bits, per)
             part = weight * (1.0 if moves == 1 else 0.0 if moves == 0 else (0.0 if weight > 0 else 1.0))
         total += part
         size = max(size, abs(part))
@@ -425,7 +425,7 @@ def _linear_at(a: Any, row: Any, rules: Any, per: Any) -> Any:
 
 
 @kernel
-def _surely_broken(c: Any, low: Any, high: Any, bits: Any, rules: Any, per: Any) -> Any:
+def surely_broken(c: Any, low: Any, high: Any, bits: Any, rules: Any, per: Any) -> Any:
     """Whether no row of a box keeps a clause."""
     for a in range(rules.atom_at[c], rules.atom_at[c + 1]):
         f = rules.feature[a]
@@ -435,12 +435,12 @@ def _surely_broken(c: Any, low: Any, high: Any, bits: Any, rules: Any, per: Any)
                 return False
         elif rules.kind[a] == LEVELS:
             if rules.before[a]:
-                if rules.allowed[a] & _bit(per[X, f]):
+                if rules.allowed[a] & bit(per[X, f]):
                     return False
             elif per[KIND, f] == 0 or rules.allowed[a] & bits[f]:
                 return False
         else:
-            moves = _moves(f, low, high, bits, per)
+            moves = surely_moves(f, low, high, bits, per)
             if moves == 2 or (moves == 1) == rules.changed[a]:
                 return False
     return True
@@ -456,7 +456,7 @@ def _holds(c: Any, row: Any, rules: Any, per: Any) -> Any:
             if over <= (-2e-9 * size if rules.strict[a] else 0.5e-9 * size):
                 return True
         elif rules.kind[a] == LEVELS:
-            if rules.allowed[a] & _bit(per[X, f] if rules.before[a] else row[f]):
+            if rules.allowed[a] & bit(per[X, f] if rules.before[a] else row[f]):
                 return True
         elif _other(row[f], per[X, f]) == rules.changed[a]:
             return True
@@ -464,7 +464,7 @@ def _holds(c: Any, row: Any, rules: Any, per: Any) -> Any:
 
 
 @kernel
-def _first_broken(row: Any, rules: Any, per: Any, live: Any) -> Any:
+def first_broken(row: Any, rules: Any, per: Any, live: Any) -> Any:
     """The first clause that a row breaks; -1: none."""
     for c in range(len(live)):
         if live[c] and not _holds(c, row, rules, per):
@@ -488,7 +488,7 @@ def _towards(a: Any, f: Any, row: Any, rules: Any, per: Any) -> Any:
 
 
 @kernel
-def _split_by_clause(
+def split_by_clause(
     c: Any, row: Any, low: Any, high: Any, bits: Any, may: Any, rules: Any, per: Any, cut: Any
 ) -> Any:
     """Choose how to split a box whose cheapest row breaks a clause: (feature, way); feature -1: it cannot be split.
@@ -504,7 +504,7 @@ def _split_by_clause(
                 if not may[f] or rules.term[t, 1] == 0:
                     continue
                 if rules.term[t, 1] == 2:
-                    if _moves(f, low, high, bits, per) == 2 and feature < 0:
+                    if surely_moves(f, low, high, bits, per) == 2 and feature < 0:
                         feature, way = f, 2
                     continue
                 helpful = -1 if rules.weight[t] > 0 else 1
@@ -513,11 +513,11 @@ def _split_by_clause(
                 if per[KIND, f] != 0:
                     inside = 0
                     for level in range(int(per[N_LEVELS, f])):
-                        inside += (bits[f] & _bit(level)) != 0
+                        inside += (bits[f] & bit(level)) != 0
                     if inside / per[N_LEVELS, f] > widest:
                         feature, way, widest, seen = f, 1, inside / per[N_LEVELS, f], 0
                         for level in range(int(per[N_LEVELS, f])):
-                            seen += (bits[f] & _bit(level)) != 0
+                            seen += (bits[f] & bit(level)) != 0
                             if 2 * seen >= inside:
                                 cut[1] = level
                                 break
@@ -541,7 +541,7 @@ def _split_by_clause(
                 return f, 3
         elif rules.kind[a] == MOVED:
             f = rules.feature[a]
-            if may[f] and _moves(f, low, high, bits, per) == 2 and feature < 0:
+            if may[f] and surely_moves(f, low, high, bits, per) == 2 and feature < 0:
                 feature, way = f, 2
     return feature, way
 
@@ -552,13 +552,13 @@ def _push(
     one: Any, room: Any, rules: Any, live: Any,
 ) -> Any:  # fmt: skip
     """Put the box in the last place of the room on the heap, unless it surely holds nothing; return the new size."""
-    cost, changes = _cheapest_row(room.trial, low, high, bits, active, per, one)
+    cost, changes = cheapest_row(room.trial, low, high, bits, active, per, one)
     if cost >= cutoff or changes > most:
         return size
     if cutoff < _INF:
-        _keep_payable(room.trial, cost, cutoff, low, high, bits, active, per, one)
+        keep_payable(room.trial, cost, cutoff, low, high, bits, active, per, one)
     for c in range(len(live)):
-        if live[c] and _surely_broken(c, low, high, bits, rules, per):
+        if live[c] and surely_broken(c, low, high, bits, rules, per):
             return size
     for i in range(len(active)):
         f = active[i]
@@ -617,7 +617,7 @@ def _search(
         looked += 1
         low, high, bits = room.low[at], room.high[at], room.bits[at]
         first, last = room.first[at], room.last[at]
-        _cheapest_row(row, low, high, bits, active, per, one)
+        cheapest_row(row, low, high, bits, active, per, one)
         for i in range(len(active)):
             f = active[i]
             cell[f] = _cell(f, row[f], forest) if per[KIND, f] == 0 else int(row[f])
@@ -651,11 +651,11 @@ def _search(
             if top < usual:
                 continue
         if not lacking:
-            broken = _first_broken(row, rules, per, live)
+            broken = first_broken(row, rules, per, live)
             if broken < 0:
                 out[:] = row
                 return (FOUND if here >= sure else UNSURE), looked, min(cost, doubt)
-            f, way = _split_by_clause(broken, row, low, high, bits, may, rules, per, cut)
+            f, way = split_by_clause(broken, row, low, high, bits, may, rules, per, cut)
             if f < 0:
                 doubt = min(doubt, cost)  # the clause is neither kept nor surely broken: too near to tell
                 continue
@@ -670,7 +670,7 @@ def _search(
             if per[KIND, f] == 0:
                 same = (cell[f] <= rank) == (side == 0)
             else:
-                same = ((forest.sides[rank] & _bit(cell[f])) != 0) == (side == 0)
+                same = ((forest.sides[rank] & bit(cell[f])) != 0) == (side == 0)
             room.known[size] = here if same else _LOWEST
             if per[KIND, f] == 0:
                 edge = forest.cut[forest.places[0, f] + rank]
@@ -692,7 +692,7 @@ def _children(
     heap: Any, at: Any, size: Any, f: Any, way: Any, cut: Any, most: Any, cutoff: Any, active: Any, forest: Any,
     per: Any, one: Any, room: Any, rules: Any, live: Any,
 ) -> Any:  # fmt: skip
-    """Split a box as `_split_by_clause` chose; return the new size."""
+    """Split a box as `split_by_clause` chose; return the new size."""
     x = per[X, f]
     for part in range(3 if way == 2 else 2):
         _copy(room, at, size)
@@ -702,7 +702,7 @@ def _children(
             else:
                 room.low[size, f] = np.nextafter(cut[0], _INF)
         elif way == 1:
-            below = _bit(cut[1] + 1.0) - _ONE
+            below = bit(cut[1] + 1.0) - _ONE
             room.bits[size, f] &= below if part == 0 else ~below
         elif way == 3:
             allowed = rules.allowed[int(cut[2])]
@@ -719,7 +719,7 @@ def _children(
         else:
             if part == 2:
                 continue
-            room.bits[size, f] &= _bit(x) if part == 0 else ~_bit(x)
+            room.bits[size, f] &= bit(x) if part == 0 else ~bit(x)
         size = _push(
             heap, size, room.low[size], room.high[size], room.bits[size], most, cutoff, active, forest, per, one, room,
             rules, live,
@@ -754,6 +754,55 @@ def _bare_all(people: Any, forest: Any, own: Any, rules: Any, room: Any, out: An
     )  # fmt: skip
 
 
+@kernel
+def begin_person(
+    i: Any, people: Any, rules: Any, per: Any, gone: Any, may: Any, live: Any, low: Any, high: Any, bits: Any,
+    active: Any,
+) -> Any:  # fmt: skip
+    """Write the box of all that a person may do, the features that may change, and the clauses that count for them;
+    return (how many features may change, whether somebody is where they may not stay)."""
+    per[X] = people.x[i]
+    per[WEIGHT] = people.weight[i]
+    count, stuck = 0, False
+    for f in range(per.shape[1]):
+        x = per[X, f]
+        gone[f] = np.isnan(x) and not people.fill[i, f]
+        wanted = people.fill[i, f] or per[USED, f] > 0 or rules.reads[f] or not people.stays[i, f]
+        may[f] = people.may[i, f] and wanted and not gone[f]
+        stuck = stuck or (people.fill[i, f] and not may[f])
+        low[f] = high[f] = x
+        bits[f] = bit(per[N_LEVELS, f] if np.isnan(x) else x) if per[KIND, f] != 0 else np.uint64(0)
+        if not may[f]:
+            stuck = stuck or not people.stays[i, f]
+            continue
+        if per[KIND, f] == 0:
+            per[LEGAL_FROM, f] = lattice_inside(f, people.least[i, f], 1.0, per)
+            per[LEGAL_TO, f] = lattice_inside(f, people.greatest[i, f], -1.0, per)
+            low[f], high[f] = per[LEGAL_FROM, f], per[LEGAL_TO, f]
+            if not np.isnan(x):
+                low[f], high[f] = min(low[f], x), max(high[f], x)
+        else:
+            stay = bits[f] if people.stays[i, f] and not np.isnan(x) else np.uint64(0)
+            bits[f] = people.levels[i, f] | stay
+            stuck = stuck or bits[f] == 0
+        active[count] = f
+        count += 1
+    for c in range(len(live)):
+        live[c] = True
+        for a in range(rules.atom_at[c], rules.atom_at[c + 1]):
+            if (
+                rules.kind[a] == LEVELS
+            ):  # unknown where it reads a missing value; whether one stays so is known
+                f = rules.feature[a]
+                live[c] = live[c] and not (np.isnan(per[X, f]) if rules.before[a] else gone[f])
+            elif rules.kind[a] == LINEAR:
+                for t in range(rules.term_at[a], rules.term_at[a + 1]):
+                    f, what = rules.term[t, 0], rules.term[t, 1]
+                    unknown = what != 2 and (np.isnan(per[X, f]) if what == 0 else gone[f])
+                    live[c] = live[c] and not unknown
+    return count, stuck
+
+
 @entry
 def search_boxes(
     people: Any, forest: Any, own: Any, feature: Any, number: Any, need: Any, sure: Any, usual: Any, split: Any,
@@ -771,52 +820,15 @@ def search_boxes(
     live = np.zeros(len(rules.atom_at) - 1, np.bool_)
     own_low, own_high, own_bits = np.empty(d), np.empty(d), np.empty(d, np.uint64)
     for i in range(n):
-        per[X] = people.x[i]
-        per[WEIGHT] = people.weight[i]
-        count, stuck = 0, False
-        low, high, bits = room.low[0], room.high[0], room.bits[0]
-        for f in range(d):
-            x = per[X, f]
-            gone[f] = np.isnan(x) and not people.fill[i, f]
-            wanted = people.fill[i, f] or per[USED, f] > 0 or rules.reads[f] or not people.stays[i, f]
-            may[f] = people.may[i, f] and wanted and not gone[f]
-            stuck = stuck or (people.fill[i, f] and not may[f])
-            low[f] = high[f] = x
-            bits[f] = _bit(per[N_LEVELS, f] if np.isnan(x) else x) if per[KIND, f] != 0 else np.uint64(0)
-            if per[KIND, f] == 0 and not np.isnan(x):
-                room.first[0, f] = room.last[0, f] = _cell(f, x, forest)
-            if not may[f]:
-                stuck = stuck or not people.stays[i, f]
-                continue
-            if per[KIND, f] == 0:
-                per[LEGAL_FROM, f] = lattice_inside(f, people.least[i, f], 1.0, per)
-                per[LEGAL_TO, f] = lattice_inside(f, people.greatest[i, f], -1.0, per)
-                low[f], high[f] = per[LEGAL_FROM, f], per[LEGAL_TO, f]
-                if not np.isnan(x):
-                    low[f], high[f] = min(low[f], x), max(high[f], x)
-                room.first[0, f], room.last[0, f] = _cell(f, low[f], forest), _cell(f, high[f], forest)
-            else:
-                stay = bits[f] if people.stays[i, f] and not np.isnan(x) else np.uint64(0)
-                bits[f] = people.levels[i, f] | stay
-                stuck = stuck or bits[f] == 0
-            room.active[count] = f
-            count += 1
-        for c in range(len(live)):
-            live[c] = True
-            for a in range(rules.atom_at[c], rules.atom_at[c + 1]):
-                if (
-                    rules.kind[a] == LEVELS
-                ):  # unknown where it reads a missing value; whether one stays so is known
-                    f = rules.feature[a]
-                    live[c] = live[c] and not (np.isnan(per[X, f]) if rules.before[a] else gone[f])
-                elif rules.kind[a] == LINEAR:
-                    for t in range(rules.term_at[a], rules.term_at[a + 1]):
-                        f, what = rules.term[t, 0], rules.term[t, 1]
-                        unknown = what != 2 and (np.isnan(per[X, f]) if what == 0 else gone[f])
-                        live[c] = live[c] and not unknown
+        count, stuck = begin_person(i, people, rules, per, gone, may, live, room.low[0], room.high[0], room.bits[0],
+                                    room.active)  # fmt: skip
         if stuck:  # a level that the rules forbid has nowhere to go
             end[i], bound[i] = NONE_EXISTS, _INF
             continue
+        low, high, bits = room.low[0], room.high[0], room.bits[0]
+        for f in range(d):
+            if per[KIND, f] == 0 and not gone[f]:
+                room.first[0, f], room.last[0, f] = _cell(f, low[f], forest), _cell(f, high[f], forest)
         active = room.active[:count]
         own_low[:], own_high[:], own_bits[:] = low, high, bits
         all_of_it = _all_changes(low, high, bits, active, per, one)
@@ -828,9 +840,9 @@ def search_boxes(
             cutoff = people.cutoff[i] if last else pay
             low[:], high[:], bits[:] = own_low, own_high, own_bits
             if cutoff < _INF:
-                least, _ = _cheapest_row(room.trial, low, high, bits, active, per, one)
+                least, _ = cheapest_row(room.trial, low, high, bits, active, per, one)
                 if least < cutoff:
-                    _keep_payable(room.trial, least, cutoff, low, high, bits, active, per, one)
+                    keep_payable(room.trial, least, cutoff, low, high, bits, active, per, one)
             for j in range(count):
                 f = active[j]
                 if per[KIND, f] == 0:

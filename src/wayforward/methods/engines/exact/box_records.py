@@ -1,6 +1,6 @@
 """The arrays that the kernels of `forest_boxes` read, one record a structure; numba takes a NamedTuple as it is.
 
-Machine code is kept on disk by the kernels' own file: after a change here, touch `_boxes_jit.py`.
+Machine code is kept on disk by the kernels' own file: after a change here, touch `_boxes_jit.py` and `_lines_jit.py`.
 """
 
 from __future__ import annotations
@@ -77,3 +77,31 @@ class BoxRoom(NamedTuple):
     trial: Floats
     reached: Ints
     known: Ints
+
+
+class Line(NamedTuple):
+    """A linear score: slope and offset (d,) of numbers, gone (d,) of values that stay missing, table (all levels) of
+    levels; far (d,): so far from 0 a number may go."""
+
+    slope: Floats
+    offset: Floats
+    gone: Floats
+    table: Floats
+    far: Floats
+
+
+class LineRoom(NamedTuple):
+    """Room for a search; see `_lines_jit`. split (boxes, 2): feature and way; cut, mask (boxes,): where."""
+
+    low: Floats
+    high: Floats
+    bits: np.ndarray
+    bound: Floats
+    split: Ints
+    cut: Floats
+    mask: np.ndarray
+    rows: Floats
+    active: Ints
+    left: Floats
+    near: Floats
+    pay: Floats

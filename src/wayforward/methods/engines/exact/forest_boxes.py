@@ -28,16 +28,16 @@ from wayforward.rules.normal_form import Levels, Linear, Moved
 from wayforward.shapes import Floats, Ints, Mask, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from wayforward.problem import Population, Problem
     from wayforward.schema import Schema
 
 BOXES = 20_000  # looked at for a person before the search stops with a bound
 _ROOM = 1e-9  # of a span: by so much the judge lets a value miss a bound
-_LEVELS = 62  # of a feature, at most: a bit each
+LEVELS = 62  # of a feature, at most: a bit each
 _WAYS = 64  # of filling in what somebody lacks that are searched
-_PACE = 2_000  # boxes a second, before one was searched for
+PACE = 2_000  # boxes a second, before one was searched for
 _SHARE = 0.5  # of the time that is left, for one person
 _BEGIN = 3.0**-7  # of what the dearest row costs, which is looked at first
 # rows of `feature`, as the seeker has them: what is nearer is the same value, a change over all of the range, whether
@@ -85,9 +85,9 @@ class ForestBoxes:
         self.schema, self.forest, self.feature, self.number = problem.schema, forest, feature, number
         self.need, self.sure, self.provable = sums
         self.ordinary = ordinary
-        self.pace = float(_PACE)  # boxes a second, as the last search went
+        self.pace = float(PACE)  # boxes a second, as the last search went
         self.power = 1.0  # of what a person pays that the search adds up
-        self.level_rules, self.clauses, every = _clauses(problem.schema)
+        self.level_rules, self.clauses, every = clauses_of(problem.schema)
         self.complete = every and (problem.plausibility is None or ordinary is not None)
 
     @classmethod
@@ -98,7 +98,7 @@ class ForestBoxes:
         flat = problem.model.forest
         if kernels.jit() is None or flat is None or problem.robust is not None or problem.demanding:
             return None
-        priced = _summed(problem)
+        priced = summed(problem)
         if priced is None or not problem.independent:
             return None
         problem, power, peak = priced
@@ -218,8 +218,7 @@ class ForestBoxes:
 
     def _filled_in(self, people: Population, fill: Mask, cutoffs: Floats, limits: Ints) -> BoxAnswer:
         """Search with the missing values of fill (n, d) filled in, and no others; see `search`."""
-        n = people.n
-        need, sure = np.full(n, self.need, np.int64), np.full(n, self.sure, np.int64)
+        need, sure = self._needs(people)
         found = self._run(people, fill, cutoffs, limits, need, sure, begin=_BEGIN, whole=False)
         after, end, bound, looked = found
         # a search keeps to what was observed; a proof, and whoever has nothing else, have all that the judge allows
@@ -246,7 +245,14 @@ class ForestBoxes:
         return BoxAnswer(after, end, bound, looked, proved)
 
     def _whole(
-        self, people: Population, fill: Mask, cutoff: Floats, limit: Ints, rest: Ints, need: Ints, sure: Ints
+        self,
+        people: Population,
+        fill: Mask,
+        cutoff: Floats,
+        limit: Ints,
+        rest: Ints,
+        need: np.ndarray,
+        sure: np.ndarray,
     ) -> tuple[Rows, Ints, Floats, Ints]:
         """Search at once for all that there is; who has no cutoff first within all that the judge allows, where most
         are proved to have nothing. rest (n,): boxes left within what was observed."""
@@ -292,9 +298,10 @@ class ForestBoxes:
             who, fill = who[~spent], fill[~spent]
             if not who.size:
                 continue
-            need = np.full(who.size, self.need, np.int64)
+            some = people.take(who)
+            need = self._needs(some)[0]
             _, _, bound, looked = self._run(
-                people.take(who), fill, least[who], left[who], need, need, wide=True, begin=_BEGIN
+                some, fill, least[who], left[who], need, need, wide=True, begin=_BEGIN
             )
             least[who], left[who] = np.minimum(bound, least[who]), left[who] - looked
         return least
@@ -305,8 +312,8 @@ class ForestBoxes:
         fill: Mask,
         cutoff: Floats,
         limit: Ints,
-        need: Ints,
-        sure: Ints,
+        need: np.ndarray,
+        sure: np.ndarray,
         *,
         wide: bool = False,
         begin: float = 1.0,
@@ -324,7 +331,7 @@ class ForestBoxes:
             allowed[:, schema.level_columns[j]] &= follows[at]
             stays[:, j] &= np.isnan(x) | follows[at, np.minimum(at, follows.shape[1] - 1)]
         for j, columns in schema.level_columns.items():
-            if self.feature[9, j] <= _LEVELS:
+            if self.feature[9, j] <= LEVELS:
                 bits = np.uint64(1) << np.arange(int(schema.n_levels[j]), dtype=np.uint64)
                 levels[:, j] = (allowed[:, columns] * bits).sum(axis=1)
         low, high, may = people.low, people.high, people.free
@@ -351,22 +358,44 @@ class ForestBoxes:
         )
         out, end = np.empty((n, d)), np.zeros(n, np.int64)
         bound, looked = np.zeros(n), np.zeros(n, np.int64)
-        own, space = self._room(d, int(limit.max(initial=1)))
-        usual = np.zeros(n, np.int64) if self.ordinary is None else self.ordinary.least(people.x)
-        split = len(self.forest.roots) if self.ordinary is None else self.ordinary.trees
+        search = self._searcher(people, feature, need, sure, int(limit.max(initial=1)), begin, whole)
         for some in [slice(0, n)] if time_left() == np.inf else [slice(i, i + 1) for i in range(n)]:
             mine = BoxPeople(*(part[some] for part in wishes))
             if time_left() < np.inf:  # compiled code is not stopped: it gets what fits
                 look()
                 np.minimum(mine.limit, max(int(_SHARE * time_left() * self.pace), 1), out=mine.limit)
             began = now()
-            _kernels().search_boxes(
-                mine, self.forest, own, feature, self.number, need[some], sure[some], usual[some], split,
-                self.clauses, space, begin, whole, out[some], end[some], bound[some], looked[some],
-            )  # fmt: skip
+            search(mine, some, out[some], end[some], bound[some], looked[some])
             if time_left() < np.inf:
                 self.pace = max(int(looked[some].sum()), 1) / max(now() - began, 1e-4)
         return out, end, bound ** (1.0 / self.power), looked
+
+    def _needs(self, people: Population) -> tuple[np.ndarray, np.ndarray]:
+        """(n,) the least sum of leaves that may be a yes, and (n,) one that surely is."""
+        return np.full(people.n, self.need, np.int64), np.full(people.n, self.sure, np.int64)
+
+    def _searcher(
+        self,
+        people: Population,
+        feature: Floats,
+        need: np.ndarray,
+        sure: np.ndarray,
+        limit: int,
+        begin: float,
+        whole: bool,
+    ) -> Callable[..., None]:
+        """What searches for some of the people; see `_boxes_jit.search_boxes`."""
+        own, space = self._room(people.d, limit)
+        usual = np.zeros(people.n, np.int64) if self.ordinary is None else self.ordinary.least(people.x)
+        split = len(self.forest.roots) if self.ordinary is None else self.ordinary.trees
+
+        def search(mine: BoxPeople, some: slice, *found: np.ndarray) -> None:
+            _kernels().search_boxes(
+                mine, self.forest, own, feature, self.number, need[some], sure[some], usual[some], split,
+                self.clauses, space, begin, whole, *found,
+            )  # fmt: skip
+
+        return search
 
     def _room(self, d: int, limit: int) -> tuple[ReachedForest, BoxRoom]:
         """Room for one thread; pages of it that no search comes to are never touched."""
@@ -385,7 +414,7 @@ class ForestBoxes:
         return own, room
 
 
-def _summed(problem: Problem) -> tuple[Problem, float, bool] | None:
+def summed(problem: Problem) -> tuple[Problem, float, bool] | None:
     """Return the problem at a cost that is a sum of steps, the power of its own cost that this is, and whether the
     greatest step counts in place of the sum; None where its cost is neither."""
     cost = problem.cost
@@ -424,10 +453,10 @@ def _least_possible(problem: Problem, mix: Floats, base: float, unit: float, nee
     return high if missed(need) is False else need
 
 
-def _clauses(schema: Schema) -> tuple[list[tuple[int, np.ndarray]], Clauses, bool]:
+def clauses_of(schema: Schema) -> tuple[list[tuple[int, np.ndarray]], Clauses, bool]:
     """Return the rules about levels of one feature, the others as clauses, and whether these are all there are."""
     every_level, every = packing.level_rules(schema)
-    level_rules = [(j, follows) for j, follows in every_level if schema.n_levels[j] <= _LEVELS]
+    level_rules = [(j, follows) for j, follows in every_level if schema.n_levels[j] <= LEVELS]
     every = every and len(level_rules) == len(every_level)
     known = {j for j, _ in level_rules}
     atom_at, atoms, reads, complete = [0], [], np.zeros(schema.d, dtype=bool), True
@@ -481,7 +510,7 @@ def _fits(atom: Linear | Levels | Moved, schema: Schema) -> bool:
     else:
         read = [atom.index]
     named = isinstance(atom, Levels) and not schema.has_levels[atom.index]
-    return bool((schema.n_levels[read] <= _LEVELS).all()) and not named
+    return bool((schema.n_levels[read] <= LEVELS).all()) and not named
 
 
 def _kernels() -> Any:

@@ -1,0 +1,95 @@
+"""Branch and bound against a linear score, against all that people may do and thousands of random rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from wayforward import Preferences, recommend
+from wayforward.methods.engines.exact.forest_boxes import End
+from wayforward.methods.engines.exact.line_boxes import LineBoxes
+from wayforward.model import kernels, train
+from wayforward.problem import LpMix, Problem, Target
+from wayforward.schema import Feature, Schema
+from wayforward.testing.small_forests import RULES, least_cost, refused, wished
+
+pytest.importorskip("sklearn")
+pytestmark = pytest.mark.skipif(kernels.jit() is None, reason="needs numba")
+
+COSTS = {
+    "l1": LpMix(l1=1.0),
+    "l2": LpMix(l1=0.0, l2=1.0),
+    "l0": LpMix(l0=1.0, l1=0.0),
+    "mix": LpMix(l0=0.2, l1=0.5, l2_squared=1.0),
+}
+
+
+@pytest.mark.parametrize("lacking", [False, True], ids=["all told", "lacking"])
+@pytest.mark.parametrize("number", range(len(RULES)))
+def test_it_finds_what_trying_everything_finds(number, lacking):
+    """Options, proofs and bounds, with rules and wishes, also where values may be told; however few boxes."""
+    for seed in range(2):
+        cost = list(COSTS.values())[(number + 2 * seed + lacking) % len(COSTS)]
+        problem, x = refused("lr", seed, RULES[number], lacking=lacking, cost=cost)
+        people = problem.population(x, wished(problem.schema, x, seed) if seed else None)
+        boxes = LineBoxes.of(problem)
+        assert boxes is not None and boxes.complete
+        got, best = boxes.search(people), least_cost(problem, people)
+        found = got.end == End.FOUND
+        np.testing.assert_array_equal(found, np.isfinite(best))
+        np.testing.assert_array_equal(got.proved, np.isinf(best))
+        np.testing.assert_allclose(got.bound[found], best[found], rtol=1e-7)
+        action = np.where(problem.schema.differs(got.after, people.x), got.after, np.nan)
+        who = np.flatnonzero(found)
+        assert problem.reached(got.after[who])[0].all()
+        assert people.allowed(who, action[who], got.after[who]).all()
+        np.testing.assert_allclose(people.cost(who, action[who]), best[who], rtol=1e-7)
+        for cutoff in (np.full(len(x), 1e9), np.where(found, 1.1 * best, 1e9)):
+            np.testing.assert_allclose(boxes.least_cost(people, cutoff), np.minimum(best, cutoff), rtol=1e-7)
+        for limit in (1, 4):
+            few = boxes.search(people, limit=limit)
+            assert (few.bound <= best * (1 + 1e-9)).all() and not (few.proved & np.isfinite(best)).any()
+
+
+@pytest.mark.parametrize("cost", COSTS)
+def test_numbers_without_a_lattice(cost):
+    """Every plan is the cheapest possible, proved, with real numbers, rules that couple them, and least changes; none
+    of 4,000 random legal rows a person is cheaper."""
+    rng = np.random.default_rng(list(COSTS).index(cost))
+    schema = Schema(
+        (
+            Feature(name="a", kind="real", low=0, high=10, least_change=0.5),
+            Feature(name="b", kind="real", low=-5, high=5, direction="increase"),
+            Feature(name="c", kind="real", low=0, high=1, step=0.05),
+            Feature(name="home", kind="categorical", levels=("own", "rent", "free")),
+        ),
+        rules=("after.a / 10 + after.b / 10 <= 0.9", "if changed(c) then after.home != 'rent'"),
+    )
+    low, high = [0, -5, 0, 0], [10, 5, 1, 3]
+    data = rng.uniform(low, high, (400, 4))
+    data[:, 2], data[:, 3] = np.rint(data[:, 2] * 20) / 20, np.floor(data[:, 3])
+    total = data[:, 0] / 5 + data[:, 1] / 3 + data[:, 2] + (data[:, 3] == 1)
+    fitted = train("lr", schema, data, (total > np.quantile(total, 0.6)).astype(int), seed=0)
+    problem = Problem(schema, fitted, Target(1), data=data, cost=COSTS[cost])
+    x = data[~problem.reached(data)[0]][:12]
+    wishes = Preferences.none(schema, len(x)).weigh({"b": 3.0}, who=[1, 3]).at_most(1, who=[2, 4])
+    got = recommend(problem, x, preferences=wishes, certify=True)
+    assert got.found[:, 0].sum() > 8 and (got.gap[got.found[:, 0], 0] == 0).all()
+    people = problem.population(x, wishes)
+    who = np.repeat(np.arange(len(x)), 4000)
+    way = rng.normal(size=(len(who), 4)) * (rng.random((len(who), 4)) < 0.5) * rng.random((len(who), 1))
+    action = people.snap(who, x[who] + schema.span * way)
+    seen = people.evaluate(who, np.where(schema.differs(action, x[who]), action, np.nan))
+    cost_of = np.where(seen.reached & seen.allowed, seen.cost, np.inf)
+    assert np.isfinite(cost_of).any()
+    assert (cost_of >= np.where(got.found[:, 0], got.bound[:, 0], np.inf)[who] * (1 - 1e-9)).all()
+
+
+def test_a_number_without_an_end_is_left_open(linear):
+    """Whoever may go anywhere has no proof from the boxes, and no false one."""
+    schema = Schema((Feature(name="a", kind="real"), Feature(name="b", kind="real", low=0, high=1)))
+    problem = linear(schema, -1.0, {"a": 1e-9, "b": 0.5})
+    people = problem.population(np.array([[0.0, 0.0]]))
+    got = LineBoxes.of(problem).search(people)
+    assert got.end[0] == End.OPEN and not got.proved[0]
+    assert np.isnan(LineBoxes.of(problem).least_cost(people, np.array([np.inf])))[0]
