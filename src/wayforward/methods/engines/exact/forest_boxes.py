@@ -83,7 +83,9 @@ class ForestBoxes:
         ordinary: Ordinary | None = None,
     ) -> None:
         self.schema, self.forest, self.feature, self.number = problem.schema, forest, feature, number
-        self.need, self.sure, self.provable = sums
+        self.need: float = sums[0]
+        self.sure: float = sums[1]
+        self.provable = sums[2]
         self.ordinary = ordinary
         self.pace = float(PACE)  # boxes a second, as the last search went
         self.power = 1.0  # of what a person pays that the search adds up

@@ -93,7 +93,7 @@ class LineBoxes(ForestBoxes):
 
     def _extent(self, people: Population) -> Floats:
         """(n,) the size of what a score is summed from."""
-        return self.fixed + np.fmax(np.abs(people.x), self.line.far) @ self.reach
+        return np.asarray(self.fixed + np.fmax(np.abs(people.x), self.line.far) @ self.reach)
 
     def _needs(self, people: Population) -> tuple[np.ndarray, np.ndarray]:
         room = self.lost * self._extent(people)
