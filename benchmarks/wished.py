@@ -81,7 +81,9 @@ def measure(cell: str, people: int) -> dict[str, Any]:
         )
         wish = wishes_of(schema, x, rng)
         lead = wf.method("local-search").fit(problem)
-        lead.recommend(x[:2], 1, seed=SEED, preferences=wish.take(np.arange(min(2, len(x)))))  # machine code is read
+        lead.recommend(
+            x[:2], 1, seed=SEED, preferences=wish.take(np.arange(min(2, len(x))))
+        )  # machine code is read
         started = time.process_time()
         got = lead.recommend(x, 1, seed=SEED, preferences=wish)
         seconds += time.process_time() - started
