@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from wayforward.model.fast import Fast
 from wayforward.model.kernels import sigmoid, softmax
 from wayforward.shapes import Floats, Ints, Outputs
 
+if TYPE_CHECKING:
+    from wayforward.model.encoder import Encoder
+
+Predict: TypeAlias = Callable[[Floats], tuple[Outputs, Ints]]
 OutputKind = Literal["auto", "probability", "label", "logit", "value"]
 _LEAD = 0.02  # what `labelled` gives a label at most
 DOUBLE, SINGLE = 1e-9, 2e-5  # how far a fast path may be from a model that computes in float64, in float32
@@ -63,9 +67,11 @@ class Adapted:
     categories: of the columns that go as pandas categories. table: turns rows (m, d) into what an estimator is asked
     on, through the preparation that `wrap` was given; None where that is not an estimator's own input.
     askings: how often predict asks the object about each row.
+    encoded: predict with an encoder in the place of the object's own first steps, or None where the two make other bits
+    of rows (m, d), None for no look; None: the object has no such steps. steps_read: this is what predict does.
     """
 
-    predict: Callable[[Floats], tuple[Outputs, Ints]]
+    predict: Predict
     task: Task
     classes: tuple[Any, ...]
     access: Access
@@ -78,6 +84,8 @@ class Adapted:
     categories: Mapping[str, Sequence[Any]] | None = None
     table: Callable[[Floats], Any] | None = None
     askings: int = 1
+    encoded: Callable[[Encoder, Floats | None], Predict | None] | None = None
+    steps_read: bool = False
 
     @classmethod
     def of_values(cls, ask: Callable[[Floats], Floats], name: str) -> Adapted:

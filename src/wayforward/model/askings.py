@@ -75,6 +75,6 @@ def often(native: Adapted) -> Adapted:
         else ("a probability is the share of the askings that gave the label, and most of them decide")
     )
     return replace(
-        native, predict=predict, read=None, decision=LARGEST, access=Access.PROBABILITY, askings=ASKINGS,
+        native, predict=predict, read=None, encoded=None, decision=LARGEST, access=Access.PROBABILITY, askings=ASKINGS,
         notes=[*native.notes, f"random=True: asked {ASKINGS} times about each row; {what}"],
     )  # fmt: skip

@@ -85,6 +85,12 @@ class Fast:
         """(m, d) -> (m, c)."""
         raise NotImplementedError
 
+    @property
+    def first_steps(self) -> Encoder | None:
+        """What the object's first steps were read as, over its own schema; None where nothing was."""
+        found: Encoder | None = getattr(self, "encoder", None)
+        return found
+
     def specialise(self, x: Floats, free: Mask, default: Scorer) -> Scorer:
         """A Scorer narrowed to people; the default asks the whole model."""
         return default

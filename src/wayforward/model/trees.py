@@ -52,7 +52,7 @@ class ForestFast(Fast):
     access = Access.WHITE_BOX
 
     def __init__(self, encoder: Encoder, trees: EncodedTrees) -> None:
-        self.schema, self.link = encoder.schema, trees.link
+        self.schema, self.encoder, self.link = encoder.schema, encoder, trees.link
         self.base, self.divisor = trees.base, trees.divisor
         self.flat = flatten(encoder, trees)
         leaf = self.flat.leaf >= 0

@@ -102,17 +102,22 @@ def check_missing(native: Adapted, schema: Schema) -> None:
             )
 
 
-def disagreement(
-    fast: Fast, native: Adapted, schema: Schema, extra: Floats | None, decision: Decision
-) -> str:
-    """Compare both paths; '' if they agree within the tolerance and no label flips, else what differed."""
-    thresholds, tolerance = fast.thresholds(), native.tolerance
+def compared_rows(fast: Fast, schema: Schema, extra: Floats | None) -> Floats:
+    """Rows (m, d) on which a fast path must agree: legal ones, pairs around its own thresholds, and those given."""
+    thresholds = fast.thresholds()
     parts = [sample_rows(schema, 256, thresholds=thresholds)]
     if thresholds is not None:
         parts.append(threshold_rows(schema, thresholds, 192))
     if extra is not None and len(extra):
         parts.append(extra[:512])
-    x = np.concatenate(parts)
+    return np.concatenate(parts)
+
+
+def disagreement(
+    fast: Fast, native: Adapted, schema: Schema, extra: Floats | None, decision: Decision
+) -> str:
+    """Compare both paths; '' if they agree within the tolerance and no label flips, else what differed."""
+    tolerance, x = native.tolerance, compared_rows(fast, schema, extra)
     truth, label = native.predict(x)
     mine = fast.outputs(x)
     if mine.shape != truth.shape:

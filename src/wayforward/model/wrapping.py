@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, get_args
 
@@ -23,7 +23,7 @@ from wayforward.model.encoder import NotRead
 from wayforward.model.fast import DenseFast, Fast
 from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Network
 from wayforward.model.rounding import DOUBLE_UNIT, SINGLE_UNIT
-from wayforward.model.verify import check_missing, disagreement, find_decision
+from wayforward.model.verify import check_missing, compared_rows, disagreement, find_decision
 from wayforward.portable import Portable
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Mask
@@ -71,6 +71,7 @@ class Wrapped(Portable, Model):
         fast = "label" if isinstance(self.fast, LabelFast) else self.fast is not None
         state = vars(self) | {"fast": fast, "counter": Counter(), "_network": None, "_memory": None}
         del state["native_path"]
+        state["steps_read"] = self.native_path.steps_read
         if library_of(self.wrapped) in ("path", "onnxruntime"):
             state["onnx"] = onnx_content(self.wrapped, self.name)
             state["wrapped"] = self.wrapped if isinstance(self.wrapped, (str, os.PathLike)) else None
@@ -78,16 +79,17 @@ class Wrapped(Portable, Model):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Adapt and read the object again, as `wrap` did; what was verified then is not verified again."""
-        fast, content = state.pop("fast"), state.pop("onnx", None)
+        fast, content, steps_read = state.pop("fast"), state.pop("onnx", None), state.pop("steps_read")
         vars(self).update(state)
         model = self.wrapped if content is None else onnx_session(content)
         if self.wrapped is None:
             self.wrapped = model
         self.native_path = _adapted(model, self.schema, self.options)
+        self.fast = _read(self.native_path) if fast is True or steps_read else None
+        if steps_read:
+            self.native_path = _through_encoder(self.native_path, self.fast, None)
         if fast == "label":
             self.fast = LabelFast(self.native_path)
-        else:
-            self.fast = _read(self.native_path) if fast else None
         if self.device is not None and isinstance(self.fast, DenseFast):
             self.fast = _on_device(self.fast, self.device)
 
@@ -280,6 +282,8 @@ def wrap(
         note = f"{options.name} {own} (its own setting)"
     if fast:
         path, notes = _fast_path(native, schema, extra, decision)
+        if path is not None and native.encoded is not None:
+            native = _through_encoder(native, path, compared_rows(path, schema, extra))
     else:
         path, notes = None, ["fast=False: the wrapped object answers every question"] if native.read else []
     made = Wrapped(model, schema, options, native, path, decision)
@@ -370,6 +374,14 @@ def _fast_path(
     except Exception as error:  # such as a booster that takes its categories only as pandas has them
         return None, [f"no fast path: {type(error).__name__}: {error}"]
     return (None, [f"the fast path was dropped: {difference}"]) if difference else (path, [])
+
+
+def _through_encoder(native: Adapted, path: Fast | None, rows: Floats | None) -> Adapted:
+    """The object asked through its fast path's encoder, if that makes the same bits of rows (m, d) as its own steps."""
+    if path is None or path.first_steps is None or native.encoded is None:
+        return native
+    quick = native.encoded(path.first_steps, rows)
+    return native if quick is None else replace(native, predict=quick, steps_read=True)
 
 
 def _name(model: Any) -> str:

@@ -14,6 +14,7 @@ from wayforward.model.adapted import (
     DOUBLE,
     SINGLE,
     Adapted,
+    Predict,
     WrapOptions,
     first_line,
     label_indices,
@@ -22,7 +23,7 @@ from wayforward.model.adapted import (
     without_warnings,
 )
 from wayforward.model.adapters.categories import categories_of
-from wayforward.model.adapters.in_steps import front_and_head
+from wayforward.model.adapters.in_steps import front_and_head, read_front
 from wayforward.model.adapters.sklearn_inside import (
     decision_of,
     innermost,
@@ -170,11 +171,32 @@ def _native(estimator: Any, table: Table, name: str) -> Adapted:
         else ""
     )
 
-    front, head = (fixed and front_and_head(estimator, table)) or (None, estimator)
+    asked = partial(_asked, estimator, table, name, hint, fixed)
+    found = front_and_head(estimator, table) if fixed else None
+    if found is None:
+        native = asked(None, estimator)
+    else:
+        front, head = found
+        native = asked(lambda x: front.transform(table(x)), head)
+
+    def encoded(encoder: Encoder, rows: Floats | None) -> Predict | None:
+        read = read_front(estimator, table, encoder)
+        if read is None or not (rows is None or read[0].agrees(rows)):
+            return None
+        return asked(*read).predict
+
+    return replace(native, encoded=encoded)
+
+
+def _asked(
+    estimator: Any, table: Table, name: str, hint: str, fixed: bool,
+    front: Callable[[Floats], Any] | None, head: Any,
+) -> Adapted:  # fmt: skip
+    """How an estimator is asked. front: makes of rows (m, d) what head, the last step, takes; None: head is all."""
 
     def prepared(x: Floats) -> Any:
         """What the first steps make of the rows; the rows themselves where all steps are asked as one."""
-        return x if front is None else _ask(lambda rows: front.transform(table(rows)), x, name, False, hint)
+        return x if front is None else _ask(front, x, name, False, hint)
 
     def answers_of(ask: Callable[[Any], Any], made: Any) -> Any:
         return _ask(ask if front is not None else lambda rows: ask(table(rows)), made, name, fixed, hint)
