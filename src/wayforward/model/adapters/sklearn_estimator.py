@@ -171,24 +171,24 @@ def _native(estimator: Any, table: Table, name: str) -> Adapted:
         else ""
     )
 
-    asked = partial(_asked, estimator, table, name, hint, fixed)
+    adapted = partial(_adapted_in_steps, estimator, table, name, hint, fixed)
     found = front_and_head(estimator, table) if fixed else None
     if found is None:
-        native = asked(None, estimator)
+        native = adapted(None, estimator)
     else:
         front, head = found
-        native = asked(lambda x: front.transform(table(x)), head)
+        native = adapted(lambda x: front.transform(table(x)), head)
 
     def encoded(encoder: Encoder, rows: Floats | None) -> Predict | None:
         read = read_front(estimator, table, encoder)
         if read is None or not (rows is None or read[0].agrees(rows)):
             return None
-        return asked(*read).predict
+        return adapted(*read).predict
 
     return replace(native, encoded=encoded)
 
 
-def _asked(
+def _adapted_in_steps(
     estimator: Any, table: Table, name: str, hint: str, fixed: bool,
     front: Callable[[Floats], Any] | None, head: Any,
 ) -> Adapted:  # fmt: skip
