@@ -315,6 +315,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "c-chvae": lambda: scene(also="local-search"),
     "cem": lambda: scene(k=2),
     "macem": lambda: scene("forest"),
+    "emap": lambda: scene(x=anybody(150), also="local-search"),
     "ebr": lambda: scene(also="local-search", **groups()),
     "ibr": lambda: scene(also="local-search", **groups()),
     "guided-prototypes": lambda: scene(also="local-search"),

@@ -37,6 +37,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "ebr": {"groups": "region"},
     "ibr": {"groups": "region", "epochs": 20},
     "c-chvae": {"epochs": 20},
+    "emap": {"epochs": 20, "most": 500},
     "revise": {"epochs": 20},
     "cruds": {"epochs": 20},
     "clue": {"epochs": 20},

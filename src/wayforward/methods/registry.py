@@ -33,6 +33,7 @@ METHODS = Registry(
         "c-chvae": "c_chvae:CChvae",
         "cem": "cem:Cem",
         "macem": "macem:Macem",
+        "emap": "emap:Emap",
         "ebr": "ebr:Ebr",
         "ibr": "ibr:Ibr",
         "guided-prototypes": "prototypes:GuidedPrototypes",

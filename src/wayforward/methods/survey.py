@@ -66,7 +66,7 @@ SURVEYED: tuple[SurveyedSystem, ...] = tuple(
         ("2019-11", "FOCUS", "grad opt + heuristic", "white-box", "focus", ""),
         ("2019-12", "Model-based CFs", "grad opt", "gradient", "", _NONE),
         ("2019-12", "LIME-C/SHAP-C", "heuristic", "query", "lime-c shap-c", ""),
-        ("2019-12", "EMAP", "grad opt", "dataset/query", "", _NONE),
+        ("2019-12", "EMAP", "grad opt", "dataset/query", "emap", ""),
         ("2019-12", "PRINCE", "graph + heuristic", "query", "", "recommenders are no kind of data here yet"),
         ("2019-12", "LowProFool", "grad opt", "gradient", "lowprofool", ""),
         ("2020-01", "ABELE", "gen alg + heuristic", "query + data", "", _NONE),

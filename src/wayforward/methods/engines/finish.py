@@ -38,12 +38,15 @@ def finished(
     go_on: bool,
     shrink: bool,
     start: np.ndarray | None = None,
+    free: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return each person's k cheapest options (n, k, d) of rows who (m,), action (m, d) that reach the decision.
 
     go_on: for whom there is none, single changes are made from start (n, d) and from where they stand, until the
-    decision turns (`complete`). shrink: options are polished. cap (n,): model rows of each person at most.
+    decision turns (`complete`). shrink: options are polished. cap (n,): model rows of each person at most. free (n, d):
+    what may change on the way; left out, all that each person may.
     """
+    free = people.free if free is None else free
     lost = np.setdiff1d(np.arange(people.n), who)
     if go_on and lost.size:
         owners, rows = [who], [action]
@@ -51,9 +54,7 @@ def finished(
         for begin, thrifty in ((start, True), (nowhere, True), (nowhere, False)):
             if begin is None or not lost.size:
                 continue
-            done, reached = complete(
-                people, lost, begin[lost], people.free, rounds=12, cap=cap, thrifty=thrifty
-            )
+            done, reached = complete(people, lost, begin[lost], free, rounds=12, cap=cap, thrifty=thrifty)
             owners.append(lost[reached])
             rows.append(done[reached])
             lost = lost[~reached]

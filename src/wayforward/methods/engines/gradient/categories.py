@@ -222,4 +222,4 @@ def _drawn(chance: np.ndarray, draw: np.ndarray) -> np.ndarray:
 
 
 def _one_hot(place: np.ndarray, wide: int) -> np.ndarray:
-    return (place[..., None] == np.arange(wide)).astype(np.float64)
+    return np.asarray(place[..., None] == np.arange(wide), dtype=np.float64)

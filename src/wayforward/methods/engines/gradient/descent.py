@@ -30,7 +30,7 @@ class Descent(Layout):
         self.torch = torch = require("torch", extra="torch")
         super().__init__(problem.schema, span)
         self.problem, self.block = problem, block
-        self.network = net = network_of(problem, method, device)
+        self.network = net = self._network(method, device)
         self.dtype, self.device = net.dtype, net.device
         numeric, _, columns = code_parts(net.blocks)
         self._order = torch.as_tensor(np.argsort(columns), device=self.device)
@@ -48,6 +48,9 @@ class Descent(Layout):
         target = problem.bound_target
         self.favourable = [int(c) for c in target.columns]
         self.others = [c for c in range(target.n_classes) if c not in self.favourable]
+
+    def _network(self, method: str, device: str | None) -> Any:
+        return network_of(self.problem, method, device)
 
     def _tensor(self, array: np.ndarray, dtype: Any = None) -> Any:
         return self.torch.as_tensor(

@@ -84,7 +84,7 @@ class Relaxed(Portable):
             self.unit = max(float(np.std(problem.model.outputs(problem.reference))), 1e-9)
         self.stand_in: StandIn | None = None
         self.balance = _balance(problem, dtype, seed, device)
-        network = _network(problem, dtype, device)
+        network = trained_network(problem, dtype, device)
         if network is None:
             self.stand_in = StandIn(problem, dtype, unit=self.unit, seed=seed, device=device)
             return
@@ -116,7 +116,7 @@ class Relaxed(Portable):
         return score.to(x.device, self.dtype)
 
 
-def _network(problem: Problem, dtype: Any, device: Any) -> Any:
+def trained_network(problem: Problem, dtype: Any, device: Any) -> Any:
     """Return the model's network, here in this precision where its weights are known, else as it is; None without."""
     form = problem.model.dense
     if form is not None:
@@ -162,12 +162,16 @@ class StandIn(Portable):
 
     def __call__(self, x: Any) -> Any:
         """Return the score (m,) of rows (m, d)."""
-        torch, out = self.torch, self.code(x)
+        return self.logits(self.code(x))[:, 0]
+
+    def logits(self, code: Any) -> Any:
+        """Return the score (m, 1) of encoded rows (m, e)."""
+        torch, out = self.torch, code
         for i in range(0, len(self.parameters), 2):
             out = out @ self.parameters[i] + self.parameters[i + 1]
             if i + 2 < len(self.parameters):
                 out = torch.nn.functional.silu(out)
-        return out[:, 0]
+        return out
 
     def _first(self, reference: np.ndarray) -> np.ndarray:
         return np.concatenate([reference, self._mixed(reference, 2)])
