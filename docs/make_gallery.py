@@ -313,6 +313,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "cruds": lambda: scene(also="local-search"),
     "clue": lambda: scene(also="local-search"),
     "c-chvae": lambda: scene(also="local-search"),
+    "cfrl": lambda: scene(given={"tries": 0, "adopt": "all"}, also="local-search"),
     "cem": lambda: scene(k=2),
     "macem": lambda: scene("forest"),
     "emap": lambda: scene(x=anybody(150), also="local-search"),

@@ -41,6 +41,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "revise": {"epochs": 20},
     "cruds": {"epochs": 20},
     "clue": {"epochs": 20},
+    "cfrl": {"epochs": 20, "steps": 100, "people": 512},
 }
 
 

@@ -120,6 +120,7 @@ def test_a_training_goes_on_elsewhere(tmp_path):
     ("name", "more"),
     [
         ("c-chvae", {"epochs": 2}),
+        ("cfrl", {"epochs": 2, "steps": 10, "people": 100, "batch": 32, "width": 16}),
         ("ibr", {"epochs": 2, "groups": "region"}),
         ("clue", {"epochs": 2, "steps": 20}),
         ("revise", {"epochs": 2, "steps": 20}),

@@ -31,6 +31,7 @@ METHODS = Registry(
         "cruds": "cruds:Cruds",
         "clue": "clue:Clue",
         "c-chvae": "c_chvae:CChvae",
+        "cfrl": "cfrl:Cfrl",
         "cem": "cem:Cem",
         "macem": "macem:Macem",
         "emap": "emap:Emap",

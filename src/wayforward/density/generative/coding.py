@@ -61,6 +61,8 @@ class Coding:
         owner = [self.numeric, self.numeric[flagged], np.repeat(self.level, self.size)]
         self._owner = np.concatenate(owner).astype(np.int64)  # (e,) feature of each input column
         self._flagged = np.flatnonzero(flagged)
+        # (f,) the input column of each feature's first level
+        self.level_start = len(self.numeric) + len(self._flagged) + np.cumsum(self.size) - self.size
         self.shown = np.flatnonzero(~hidden[self._owner])  # columns for the encoder
         self.known = np.flatnonzero(given[self._owner])  # columns for the decoder
         self.generated = np.flatnonzero(self.made[self._owner])
@@ -128,6 +130,18 @@ class Coding:
             bent = np.sign(away) * np.log1p(np.abs(away) / np.where(s["unit"] > 0, s["unit"], 1.0))
         t = np.where(s["unit"] > 0, bent, x[:, self.numeric])
         return np.asarray((t - s["centre"]) / s["spread"])
+
+    def scaled_tensor(self, value: Any, rank: np.ndarray) -> Any:
+        """(m, r) values of the numbers of rank (r,), a tensor -> standard deviations from the mean, differentiable."""
+        torch = require("torch", extra="torch")
+        s = {
+            key: torch.as_tensor(a[rank], dtype=value.dtype, device=value.device)
+            for key, a in self.scales.items()
+        }
+        away = value - s["origin"]
+        unit = torch.where(s["unit"] > 0, s["unit"], torch.ones_like(s["unit"]))
+        t = torch.where(s["unit"] > 0, away.sign() * torch.log1p(away.abs() / unit), value)
+        return (t - s["centre"]) / s["spread"]
 
     def own(self, x: np.ndarray) -> np.ndarray:
         """(m, f) coordinate of each level; the last of a feature's own is a missing value."""

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 def save_generator(path: str | Path, model: Generator) -> Path:
     """Write a trained model. Raises: MethodError for an `Identity`, which has nothing to keep."""
+    tensors, header = generator_parts(model)
+    return write_networks(path, tensors, "generator", header)
+
+
+def generator_parts(model: Generator) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a file holds of a model: tensors by name, and the header. Raises: as `save_generator`."""
     if model.decoder is None:
         raise MethodError(
             f"A generator of kind '{model.kind}' has no networks to save. Make it anew instead."
@@ -28,7 +34,7 @@ def save_generator(path: str | Path, model: Generator) -> Path:
     for name, net in model.networks.items():
         tensors |= numbered(name, net.parameters)
     tensors |= numbered("head", model.learned())
-    header = {
+    header: dict[str, Any] = {
         "kind": model.kind,
         "features": _features(model.schema),
         "given": model.given.tolist(),
@@ -37,7 +43,7 @@ def save_generator(path: str | Path, model: Generator) -> Path:
         "n_z": model.n_z,
         "report": model.report.to_dict(),
     }
-    return write_networks(path, tensors, "generator", header)
+    return tensors, header
 
 
 def load_generator(path: str | Path, schema: Schema, *, device: str | None = None) -> Generator:
@@ -45,8 +51,15 @@ def load_generator(path: str | Path, schema: Schema, *, device: str | None = Non
 
     Raises: FileFormatError for a file that is missing or broken, MethodError for another schema, DeviceError.
     """
-    where = device_of(device)
     header, tensors = read_networks(path, "generator")
+    return generator_of(path, header, tensors, schema, device=device)
+
+
+def generator_of(
+    path: str | Path, header: dict[str, Any], tensors: dict[str, Any], schema: Schema, *, device: str | None
+) -> Generator:
+    """Make the model of `generator_parts` that a file held; path: for errors. Raises: as `load_generator`."""
+    where = device_of(device)
     require_same(path, header, {"features": _features(schema)}, ("features",))
     try:
         scales = {key: np.array(some, dtype=np.float64) for key, some in header["scales"].items()}

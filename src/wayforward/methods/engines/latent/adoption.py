@@ -8,13 +8,14 @@ import numpy as np
 
 from wayforward.methods.engines.complete import complete
 from wayforward.methods.engines.diverse import leaving_out
+from wayforward.methods.engines.finish import finished
 from wayforward.methods.engines.latent.search import AdamSteps, Latent, LatentState, Objective
 from wayforward.methods.engines.tighten import polish
 from wayforward.problem.batching import ask
 from wayforward.shapes import Mask, PerRow, Rows, Who
 
 if TYPE_CHECKING:
-    from wayforward.methods.engines.latent.settings import LatentSettings
+    from wayforward.methods.engines.latent.settings import DecodedSettings, LatentSettings
     from wayforward.problem import Population
     from wayforward.streams import Streams
 
@@ -106,6 +107,11 @@ class BestOptions:
             return row
         return np.where(ask(self.people, who, row)[1][:, None], row, np.nan)
 
+    def nearest_searches(self, who: Who) -> np.ndarray:
+        """Return the search (q,) that came nearest to the decision, one of each person; who (m,): of all searches."""
+        order = np.lexsort((np.arange(len(who)), -self.top, who))
+        return order[np.r_[True, who[order][1:] != who[order][:-1]]] if len(who) else order
+
     def complete(self, who: Who, free: np.ndarray) -> None:
         """Complete by single changes, from what came nearest, for people none of whose searches has an option.
 
@@ -113,8 +119,7 @@ class BestOptions:
         """
         has = np.zeros(self.people.n, dtype=bool)
         has[who[self.found]] = True
-        order = np.lexsort((np.arange(len(who)), -self.top, who))
-        best = order[np.r_[True, who[order][1:] != who[order][:-1]]] if len(who) else order
+        best = self.nearest_searches(who)
         search = best[~has[who[best]]]
         if search.size:
             done, reached = complete(
@@ -207,14 +212,7 @@ def drawn_options(
         some = who[begin : begin + lot]
         action = latent.around(people, some, z[begin : begin + lot], steps).reshape(-1, people.d)
         owner = np.repeat(some, s)
-        after = people.after(owner, action)
-        score = people.score(owner, after)
-        usable = score > people.problem.slack
-        usable[usable] = people.allowed(owner[usable], action[usable], after[usable])
-        usable[usable] = people.plausible(owner[usable], after[usable])
-        cost, acted = people.cost(owner, action).round(12), (~np.isnan(action)).sum(1)
-        order = np.lexsort((cost, np.where(usable, acted, -score), ~usable, owner))
-        first = order.reshape(len(some), s)[:, :most].reshape(-1)
+        first = _best_rows(people, owner, action, s, most)
         owners.append(owner[first])
         rows.append(action[first])
     owner, row = np.concatenate(owners), np.concatenate(rows)
@@ -224,6 +222,39 @@ def drawn_options(
         best.complete(owner, people.free)
     action = best.polished(owner) if settings.shrinks else best.action
     return owner[best.found], action[best.found]
+
+
+def _best_rows(people: Population, owner: Who, action: Rows, s: int, most: int) -> np.ndarray:
+    """Return places of the `most` best of every person's s rows: those that are usable, fewest changes first, then by
+    cost; then those with the highest score."""
+    after = people.after(owner, action)
+    score = people.score(owner, after)
+    usable = score > people.problem.slack
+    usable[usable] = people.allowed(owner[usable], action[usable], after[usable])
+    usable[usable] = people.plausible(owner[usable], after[usable])
+    cost, acted = people.cost(owner, action).round(12), (~np.isnan(action)).sum(1)
+    order = np.lexsort((cost, np.where(usable, acted, -score), ~usable, owner))
+    return np.asarray(order.reshape(-1, s)[:, :most].reshape(-1))
+
+
+def proposed_options(
+    people: Population, proposals: np.ndarray, k: int, cap: np.ndarray, settings: DecodedSettings, *, most: int
+) -> np.ndarray:
+    """Return options (n, k, d) from proposals (n, s, d) of whole rows, which are legal value by value.
+
+    The `most` best of each person are looked at closely, as `drawn_options` does; then comes the end that searches share
+    (`finished`). cap (n,): model rows of each person at most.
+    """
+    n, s, d = proposals.shape
+    owner, row = np.repeat(np.arange(n), s), proposals.reshape(-1, d)
+    first = _best_rows(people, owner, row, s, most)
+    owner, row = owner[first], row[first]
+    best = BestOptions(people, len(owner), partial=settings.partial, cap=cap)
+    best(np.arange(len(owner)), owner, row)
+    return finished(
+        people, owner[best.found], best.action[best.found], k, cap=cap, go_on=settings.completes,
+        shrink=settings.shrinks, start=best.nearest[best.nearest_searches(owner)],
+    )  # fmt: skip
 
 
 def scatter(

@@ -286,10 +286,9 @@ class Latent(Portable):
 
     # -- the relaxed row -----------------------------------------------------------------------------------
 
-    def _still(self, people: Population, state: LatentState, pad: np.ndarray) -> _BlockTensors:
-        """Make the tensors of one block that stay as they are while its searches descend."""
+    def still(self, people: Population, state: LatentState, pad: np.ndarray) -> BlockTensors:
+        """Make the tensors of one block of searches that stay as they are while z moves."""
         descent, torch = self.descent, self.torch
-        assert descent is not None
         who, free = state.who[pad], state.free[pad]
         x = people.x[who]
         own, may = self.levels(people, who, free)
@@ -298,10 +297,10 @@ class Latent(Portable):
         aim = np.zeros(len(pad)) if people.aim is None else people.aim[who]
         near, a = x[:, self.number], self.number
         still = self._tensor(x)
-        return _BlockTensors(
+        return BlockTensors(
             code=self._code(x),
             row=still,
-            base=descent.code(still, descent.level_code(still)),
+            base=None if descent is None else descent.code(still, descent.level_code(still)),
             near=self._tensor(np.nan_to_num(near)),
             acts=self._tensor(free, torch.bool),
             free=self._tensor(free[:, a], torch.bool),
@@ -317,15 +316,15 @@ class Latent(Portable):
             here=self._tensor(state.here[pad]),
         )
 
-    def _relaxed_terms(self, block: _BlockTensors, z: Any) -> Terms:
-        """Evaluate the relaxed rows decoded from z (m, q), differentiable.
+    def relaxed_rows(self, block: BlockTensors, z: Any) -> RelaxedRows:
+        """Decode z (m, q) into rows that the person might become, differentiable.
 
-        Levels are hard going forward and soft going back, values beyond a bound likewise: the model sees rows that the
-        person might become, and the slope still shows which way the decoder should go.
+        Levels are hard going forward and soft going back, values beyond a bound likewise: the slope still shows which
+        way the decoder should go.
         """
-        torch, descent = self.torch, self.descent
-        assert descent is not None
-        number, share = (part.to(self.dtype) for part in self._parts(z, block.code))
+        torch = self.torch
+        raw, share = (part.to(self.dtype) for part in self._parts(z, block.code))
+        number = raw
         inside = torch.minimum(torch.maximum(number.detach(), block.low), block.high)
         number = torch.where(block.free, number + (inside - number).detach(), block.near)
         away = ((number - block.near).abs() * block.price).sum(1)
@@ -336,13 +335,36 @@ class Latent(Portable):
             chosen = share.detach().argmax(2)
             hard = torch.nn.functional.one_hot(chosen, self.wide).to(self.dtype)
             away = away + (share * block.away).sum((1, 2))
-        logits = self._logits(descent, block, number, chosen, hard, share)
+        return RelaxedRows(raw, number, share, chosen, hard, away)
+
+    def terms(self, block: BlockTensors, rows: RelaxedRows) -> Terms:
+        """Evaluate relaxed rows, differentiable."""
+        torch, descent = self.torch, self.descent
+        assert descent is not None
+        logits = self._logits(descent, block, rows.number, rows.chosen, rows.hard, rows.share)
         score = (descent.score(logits) - block.aim) / block.size
         outputs = logits if self.problem.target.interval is not None else torch.softmax(logits, dim=1)
-        return Terms(score, outputs, block.here, away, block.weight)
+        return Terms(score, outputs, block.here, rows.away, block.weight)
+
+    @property
+    def encodes(self) -> bool:
+        """True if relaxed rows can be encoded again, with gradients."""
+        return self._plain and self.generator.encoder is not None
+
+    def encoded_rows(self, block: BlockTensors, rows: RelaxedRows) -> Any:
+        """Encode relaxed rows as the means (m, q) of the encoder, differentiable; what is not generated as it was."""
+        torch, coding = self.torch, self.generator.coding
+        code = block.code.to(self.device)
+        out = code.clone()
+        rank = np.searchsorted(coding.numeric, self.number)
+        out[:, rank] = coding.scaled_tensor(rows.number, rank).to(code.dtype)
+        for f, r in enumerate(self.rank.tolist()):
+            begin, size = int(coding.level_start[r]), int(coding.size[r])
+            out[:, begin : begin + size] = rows.share[:, f, :size].to(code.dtype)
+        return self.generator.posterior(torch.clamp(out, -10.0, 10.0))[0]
 
     def _logits(
-        self, descent: Descent, block: _BlockTensors, number: Any, chosen: Any, hard: Any, share: Any
+        self, descent: Descent, block: BlockTensors, number: Any, chosen: Any, hard: Any, share: Any
     ) -> Any:
         torch, at = self.torch, self._at
         columns, codes = at["number columns"], at["level columns"]
@@ -421,12 +443,12 @@ class Latent(Portable):
         torch = self.torch
         mask = self._tensor(how.moving(state.z.shape[1]))
         for rows, pad in padded_blocks(len(state.who), self.block):
-            block = self._still(people, state, pad)
+            block = self.still(people, state, pad)
             home = self._tensor(state.home[pad])
             z, first, second = (self._tensor(a[pad]) for a in (state.z, state.first, state.second))
             for step in range(done + 1, done + lot + 1):
                 z = z.requires_grad_(True)
-                value = objective(self._relaxed_terms(block, z))
+                value = objective(self.terms(block, self.relaxed_rows(block, z)))
                 (slope,) = torch.autograd.grad(value.sum(), [z])
                 slope = torch.nan_to_num(slope) * mask
                 z, first, second = self._step(z.detach(), first, second, slope, how, step, home)
@@ -522,12 +544,29 @@ class Latent(Portable):
 
 
 @dataclass(frozen=True)
-class _BlockTensors:
+class RelaxedRows:
+    """What z says of m people, torch tensors.
+
+    raw (m, p): numbers as decoded; number (m, p): within what the person may do; share (m, f, l): of the levels that
+    they may have, of which chosen (m, f) is the largest and hard (m, f, l) one-hot; away (m,): distance in the unit of
+    the cost.
+    """
+
+    raw: Any
+    number: Any
+    share: Any
+    chosen: Any
+    hard: Any
+    away: Any
+
+
+@dataclass(frozen=True)
+class BlockTensors:
     """Tensors of one block of searches; p numbers and f features with levels that are generated and acted on."""
 
     code: Any  # for the decoder
     row: Any  # (m, d)
-    base: Any  # (m, e) the network's code of the person
+    base: Any  # (m, e) the network's code of the person; None without a network
     near: Any  # (m, p) own values
     acts: Any  # (m, d) bool
     free: Any  # (m, p) bool
@@ -541,3 +580,8 @@ class _BlockTensors:
     size: Any
     aim: Any
     here: Any
+
+    def take(self, rows: Any) -> BlockTensors:
+        """Copy some of the rows (a tensor of numbers)."""
+        parts = (getattr(self, f.name) for f in fields(self))
+        return BlockTensors(*(None if part is None else part[rows] for part in parts))

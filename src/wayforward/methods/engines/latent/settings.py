@@ -12,30 +12,22 @@ from wayforward.methods.settings import check_choices, check_least, check_positi
 from wayforward.problem.learned import fit_generator
 
 if TYPE_CHECKING:
-    from wayforward.density.generative import Generator
+    from wayforward.density.generative import Generator, Kind
     from wayforward.problem import Problem
 
 
 @dataclass
-class LatentSettings(Method):
-    """A method that searches the latent space of a generative model of people: `Revise`, `Clue`, `Cruds`.
+class DecodedSettings(Method):
+    """A method whose options come from rows that a generative model of people decodes.
 
-    steps, rate: of Adam, a round. rounds: of ever larger weight of the decision. starts: random starts beside the
-    encoded one, `scatter` standard deviations wide. adopt: 'part' takes over only the changes of a decoded row that
-    help, 'all' the whole row. shrink: then trade changes for cheaper ones; complete: people without an option go on by
-    single changes. latent, epochs: of the model; generator: a trained one instead. device: see `device_of`. tag: of the
-    random numbers.
+    adopt: 'part' takes over only the changes of a decoded row that help, 'all' the whole row. shrink: then trade
+    changes for cheaper ones; complete: people without an option go on by single changes. latent, epochs: of the model;
+    generator: a trained one instead. device: see `device_of`.
     """
 
     needs_data: ClassVar[bool] = True
-    tag: ClassVar[int]
 
     _: KW_ONLY
-    steps: int = 60
-    rate: float = 0.2
-    rounds: int = 4
-    starts: int = 0
-    scatter: float = 1.0
     adopt: Literal["part", "all"] = "part"
     shrink: bool = True
     complete: bool = True
@@ -45,8 +37,7 @@ class LatentSettings(Method):
     generator: Generator | None = None
 
     def __post_init__(self) -> None:
-        check_least(self, steps=1, rounds=1, latent=1, epochs=1, starts=0)
-        check_positive(self, "rate", "scatter")
+        check_least(self, latent=1, epochs=1)
         check_choices(self, adopt=("part", "all"))
 
     @property
@@ -64,23 +55,54 @@ class LatentSettings(Method):
         """True if people without an option go on by single changes."""
         return self.complete and self.partial
 
+    def _generator(self, problem: Problem, kind: Kind) -> Generator | None:
+        """Return the method's own generator, or one trained on the problem's reference; None where nobody may ever act
+        on anything."""
+        if self.generator is not None:
+            return self.generator
+        if not problem.schema.actionable.any():
+            return None
+        sizes = {"latent": self.latent, "epochs": self.epochs}
+        given: dict[str, Any] = {key: value for key, value in sizes.items() if value is not None}
+        return fit_generator(kind, problem, problem.require_reference(), device=self.device, **given)
+
+    def _latent_space(self, problem: Problem, kind: Kind, *, zeroth: bool | None = None) -> Latent | None:
+        """Return the `Latent` search with the generator; None where nobody may ever act on anything.
+
+        Distances are L1 over the scales of the problem's cost. zeroth: see `Latent`.
+        """
+        generator = self._generator(problem, kind)
+        if generator is None:
+            return None
+        span = range_widths(problem)
+        return Latent(
+            problem, generator, self.name, span=span, price=range_costs(problem, span), device=self.device,
+            zeroth=zeroth,
+        )  # fmt: skip
+
+
+@dataclass
+class LatentSettings(DecodedSettings):
+    """A method that searches the latent space of a generative model of people: `Revise`, `Clue`, `Cruds`.
+
+    steps, rate: of Adam, a round. rounds: of ever larger weight of the decision. starts: random starts beside the
+    encoded one, `scatter` standard deviations wide. tag: of the random numbers. The others: see `DecodedSettings`.
+    """
+
+    tag: ClassVar[int]
+
+    _: KW_ONLY
+    steps: int = 60
+    rate: float = 0.2
+    rounds: int = 4
+    starts: int = 0
+    scatter: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least(self, steps=1, rounds=1, starts=0)
+        check_positive(self, "rate", "scatter")
+
     def _limit(self, budget: Budget) -> int:
         """Return the model rows that each person and option may take."""
         return budget.rows_or(20_000)
-
-    def _latent_space(self, problem: Problem, kind: Any) -> Any:
-        """Return the `Latent` search with the method's own generator, or one trained on the problem's reference.
-
-        Distances are L1 over the scales of the problem's cost. None where nobody may ever act on anything.
-        """
-        generator = self.generator
-        if generator is None and not problem.schema.actionable.any():
-            return None
-        if generator is None:
-            sizes = {"latent": self.latent, "epochs": self.epochs}
-            given: dict[str, Any] = {key: value for key, value in sizes.items() if value is not None}
-            generator = fit_generator(kind, problem, problem.require_reference(), device=self.device, **given)
-        span = range_widths(problem)
-        return Latent(
-            problem, generator, self.name, span=span, price=range_costs(problem, span), device=self.device
-        )
