@@ -101,7 +101,9 @@ def test_a_person_with_a_missing_value_is_answered_beside_the_others():
 def test_training_is_the_same_again_and_files_bring_it_back(tmp_path):
     it = case("network", "independent", 0, 40)
     one = Cfrl(**QUICK).fit(it.problem)
-    again = Cfrl(**QUICK).fit(Problem(it.problem.schema, it.problem.model, Target(1), data=it.problem.reference))
+    again = Cfrl(**QUICK).fit(
+        Problem(it.problem.schema, it.problem.model, Target(1), data=it.problem.reference)
+    )
     file = one.save(tmp_path / "actor.safetensors")
     read = Cfrl.load(file, it.problem)
     assert read.report_ == one.report_

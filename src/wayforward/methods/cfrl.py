@@ -28,21 +28,22 @@ if TYPE_CHECKING:
 class Cfrl(DecodedSettings):
     """Train one network that proposes a decoded row to anybody, under whatever limits they have.
 
-    An autoencoder of the problem's people is trained first and frozen. The actor sees a person's latent point, their row,
-    and a conditional vector of their limits (of each number how far it may go down and up, of each level whether they
-    may have it), and proposes a latent point; what is decoded there is projected on the same limits, so that it never
-    breaks them. The critic learns from the model's answers about such rows, which is all that is asked of the model, and
-    the actor climbs the critic, pays for distance, and is to propose points that the encoder would give to its rows.
-    Limits are drawn afresh for each training person, so that people's wishes need no training of their own. The target
-    is the problem's: the networks are not told it. Rules of the schema are judged and not learned.
+    An autoencoder of the problem's people is trained first and frozen. The actor sees a person's latent point, their
+    row, and a conditional vector of their limits (of each number how far it may go down and up, of each level whether
+    they may have it), and proposes a latent point; what is decoded there is projected on the same limits, so that it
+    never breaks them. The critic learns from the model's answers about such rows, which is all that is asked of the
+    model; the actor climbs the critic, pays for distance, and is to propose points that the encoder gives to its rows.
+    Limits are drawn for each training person, so that people's wishes need no training of their own. The target is the
+    problem's: the networks are not told it. Rules of the schema are judged and not learned.
 
-    Not published: `tries` more passes, in which half of the features are held and the others have part of their room
-    (the published way to diverse answers), also serve people for whom the first leads nowhere; of a decoded row only what
-    helps is adopted, and the end is that of all searches here (adopt, shrink, complete). As published:
-    ``Cfrl(tries=0, adopt="all")`` with ``minimal=False``.
+    Not published: `tries` more passes, in which half of the features are held (the published way to diverse answers),
+    also serve people for whom the first leads nowhere; of a decoded row only what helps is adopted, and the end is that
+    of all searches here (adopt, shrink, complete). As published: ``Cfrl(tries=0, adopt="all")`` with
+    ``minimal=False``, but for smaller networks without layer norms, limits drawn once for each row of training, and
+    fewer steps.
 
-    steps: of training, one batch of experience, of the critic and of the actor each. batch: rows of each. people: of the
-    table, each under limits of their own. width: of two layers in both networks. rate: of Adam, falling. sparsity,
+    steps: of training, one batch of experience, of the critic and of the actor each. batch: rows of each. people: of
+    the table, each under limits of their own. width: of two layers in both networks. rate: of Adam, falling. sparsity,
     consistency: weights of the losses. noise: of exploration, where points lie in [-1, 1]. replay: batches remembered.
     train_seed: of everything random in training. latent, epochs, generator: of the autoencoder; device: see
     `device_of`. Default budget: 4,000 model rows a person.
@@ -99,7 +100,9 @@ class Cfrl(DecodedSettings):
         self.actor_ = problem.shared(key, train)
 
     def _untrained(self, problem: Problem) -> ActorCritic | None:
-        latent = self._latent_space(problem, "cvae", zeroth=True)  # answers suffice: no gradients of the model
+        latent = self._latent_space(
+            problem, "cvae", zeroth=True
+        )  # answers suffice: no gradients of the model
         if latent is None:
             return None
         own = {f.name: getattr(self, f.name) for f in fields(ActorCriticSettings) if f.name != "seed"}
@@ -147,7 +150,9 @@ class Cfrl(DecodedSettings):
         try:
             settings: Mapping[str, Any] = head["settings"]
             parts = {
-                key.removeprefix("generator."): t for key, t in tensors.items() if key.startswith("generator.")
+                key.removeprefix("generator."): t
+                for key, t in tensors.items()
+                if key.startswith("generator.")
             }
             generator = generator_of(path, head["generator"], parts, problem.schema, device=device)
             made = cls(**settings, generator=generator, device=device)

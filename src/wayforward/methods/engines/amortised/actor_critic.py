@@ -1,7 +1,7 @@
-"""An actor that proposes a latent point for a person and their limits, taught by a critic of whether it turns the decision.
+"""An actor proposes a latent point for a person and their limits; a critic of what turns the decision teaches it.
 
 One-step deterministic policy gradients: the critic learns from the model's answers about whole decoded rows, and the
-actor climbs what the critic says, pays for distance, and is to propose points that the encoder would give to its own rows.
+actor climbs what the critic says, pays for distance, and is to propose points that the encoder gives to its own rows.
 
 Source: R.-F. Samoilescu, A. Van Looveren, J. Klaise (2021), Model-agnostic and Scalable Counterfactual Explanations
 via Reinforcement Learning, arXiv:2106.02597; T. P. Lillicrap et al. (2016), Continuous control with deep
@@ -156,7 +156,9 @@ class ActorCritic(Portable):
             point = actor(state[None])[0].tanh()
             here = block.take(torch.as_tensor(who, device=latent.device))
             rows = latent.relaxed_rows(here, _BOUND * point)
-            loss = settings.sparsity / self.parts * rows.away.mean() - self._worth(critic, state, point).mean()
+            loss = (
+                settings.sparsity / self.parts * rows.away.mean() - self._worth(critic, state, point).mean()
+            )
             if settings.consistency and latent.encodes:
                 again = latent.encoded_rows(here, rows) / _BOUND
                 loss = loss + settings.consistency * (again - point).square().mean()

@@ -238,12 +238,18 @@ def _best_rows(people: Population, owner: Who, action: Rows, s: int, most: int) 
 
 
 def proposed_options(
-    people: Population, proposals: np.ndarray, k: int, cap: np.ndarray, settings: DecodedSettings, *, most: int
+    people: Population,
+    proposals: np.ndarray,
+    k: int,
+    cap: np.ndarray,
+    settings: DecodedSettings,
+    *,
+    most: int,
 ) -> np.ndarray:
     """Return options (n, k, d) from proposals (n, s, d) of whole rows, which are legal value by value.
 
-    The `most` best of each person are looked at closely, as `drawn_options` does; then comes the end that searches share
-    (`finished`). cap (n,): model rows of each person at most.
+    The `most` best of each person are looked at closely, as `drawn_options` does; then comes the end that searches
+    share (`finished`). cap (n,): model rows of each person at most.
     """
     n, s, d = proposals.shape
     owner, row = np.repeat(np.arange(n), s), proposals.reshape(-1, d)
