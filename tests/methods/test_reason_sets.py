@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.lattices import lattice, legal_actions
 
 import wayforward as wf
-from wayforward.answers import letter
+from wayforward.answers import letter, report
 from wayforward.answers.reason_set_text import reason_set_lines
 from wayforward.errors import DataError, ProblemError
 from wayforward.methods.reason_sets import reason_sets
@@ -108,7 +108,7 @@ def test_without_bounds_reasons_are_by_search_and_say_so():
     assert line == "As long as your a stays as it is, we found nothing else that turns the answer."
 
 
-def test_a_letter_says_what_keeps_the_no_and_every_plan_changes_some_of_it():
+def test_letters_and_reports_say_what_keeps_the_no_and_every_plan_changes_some_of_it(tmp_path):
     pytest.importorskip("babel")
     it = case("forest", seed=1)
     x = it.x[~it.problem.reached(it.x)[0]][:6]
@@ -129,6 +129,13 @@ def test_a_letter_says_what_keeps_the_no_and_every_plan_changes_some_of_it():
             assert text in english
             changed = found.rounded.acted[i][found.rounded.found[i]]
             assert changed[:, list(features)].any(1).all()
+    page = report(it.problem, found, tmp_path / "page.html", keeping=reason_sets(found, most=2)).read_text(
+        "utf-8"
+    )
+    assert "What keeps the answer a no" in page and "Proved for 6 of 6 people who were refused" in page
+    assert f"As long as your {names[0]}" in page or f"As long as {listed}" in page
+    with pytest.raises(DataError, match="of 1 people, the recourse 6"):
+        report(it.problem, found, tmp_path / "page.html", keeping=reason_sets(found[:1]))
     nothing = Preferences.none(it.problem.schema, 1).freeze(*it.problem.schema.names)
     fixed = wf.recommend(it.problem, x[:1], preferences=nothing, seed=0)
     (got,) = reason_sets(fixed)

@@ -15,6 +15,7 @@ from wayforward.answers import figures, page_tables, words
 from wayforward.answers.bound_text import bound_text
 from wayforward.answers.kinds_text import kind_name, kind_notes, margin_text, no_lasting_text
 from wayforward.answers.preferences_text import wishes
+from wayforward.answers.reason_set_text import reason_set_lines
 from wayforward.answers.region_text import region_text
 from wayforward.answers.tables import features_asked, group_table, options_table
 from wayforward.answers.text import (
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from wayforward.answers.causes import SideBySide
     from wayforward.evaluate import Evaluation
+    from wayforward.methods.reason_sets import ReasonSets
     from wayforward.schema import Schema
 
 
@@ -52,6 +54,7 @@ def report(
     side_by_side: Sequence[SideBySide] = (),
     side_by_side_counts: Sequence[dict[str, str]] = (),
     kinds: Sequence[str] = (),
+    keeping: Sequence[ReasonSets] = (),
     language: str | None = None,
 ) -> Path:
     """Write the report of a recourse to one HTML file and return its path.
@@ -63,22 +66,30 @@ def report(
             table, rows of equal keys, of how often each case happens.
         kinds: the examples show one option of each of these kinds ('cheapest', 'fewest', 'lasting'), looked for here;
             left out, the options of the recourse.
+        keeping: what keeps each no a no, one a person of the recourse (`methods.reason_sets`): a section of its own,
+            and sentences beside the examples.
         title: left out, "Ways forward".
         language: "en" or "de"; left out, the one in use.
-    Raises: MissingExtra without matplotlib or Jinja2; DataError if an example does not exist.
+    Raises: MissingExtra without matplotlib or Jinja2; DataError if an example does not exist, or for `keeping` of other
+        people.
     """
     from wayforward.evaluate import evaluate
 
     require_kind(problem, Problem, "problem")
     require_kind(recourse, Recourse, "recourse")
     chosen = examples(recourse, people) if isinstance(people, int) else _checked(recourse, people)
+    if len(keeping) not in (0, recourse.n):
+        raise DataError(
+            f"keeping holds the reasons of {len(keeping)} people, the recourse {recourse.n}. "
+            "Give reason_sets(recourse)."
+        )
     path = as_path(path)
     with use_language(language):
         if evaluation is None:
             evaluation = evaluate(recourse, problem)
         text = render(
             problem, recourse, evaluation, chosen, title or gettext("Ways forward"), limits=side_by_side,
-            limits_counts=side_by_side_counts, kinds=kinds,
+            limits_counts=side_by_side_counts, kinds=kinds, keeping=keeping,
         )  # fmt: skip
     write_text(path, text)
     return path
@@ -131,6 +142,7 @@ def render(
     limits: Sequence[SideBySide] = (),
     limits_counts: Sequence[dict[str, str]] = (),
     kinds: Sequence[str] = (),
+    keeping: Sequence[ReasonSets] = (),
 ) -> str:
     """The HTML text. Everything that comes from data or schema is escaped by the template engine."""
     from markupsafe import Markup
@@ -149,6 +161,8 @@ def render(
     groups = group_table(evaluation) if evaluation.groups is not None else []
     shown = rounded(problem, _of_kinds(problem, recourse, chosen, kinds)) if chosen else None
     people = [] if shown is None else [_example(problem, shown, i) for i in range(shown.n)]
+    for person, i in zip(people, chosen if keeping else (), strict=False):
+        person["keeping"] = reason_set_lines(problem.schema, keeping[i])
     text: str = (
         template_engine()
         .get_template("report.html.j2")
@@ -188,6 +202,7 @@ def render(
                 )
             ),
             people=people,
+            keeping=page_tables.keeping(problem.schema, keeping, recourse.refused),
             limits=[_limits(one, place) for place, one in enumerate(limits)],
             limits_counts=list(limits_counts),
             features=features_table(problem.schema),
@@ -243,6 +258,7 @@ def _example(problem: Problem, shown: Recourse, i: int) -> dict[str, Any]:
         "name": name,
         "outcome": " ".join(filter(None, [outcome_text(one.outcome[0, 0]), no_lasting_text(one)])),
         "why": why_text(problem, one, 0),
+        "keeping": [],
         "limits": [] if one.preferences is None else wishes(one.preferences, 0),
         "options": [
             {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,15 @@ from wayforward.answers import words
 from wayforward.language import N_, gettext, ngettext
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from wayforward.evaluate import Evaluation
+    from wayforward.methods.reason_sets import ReasonSets
     from wayforward.model import Model
     from wayforward.problem import Problem
     from wayforward.recourse import Recourse
+    from wayforward.schema import Schema
+    from wayforward.shapes import Mask
 
 _HEADLINE = (
     ("usable", N_("People with a usable plan")),
@@ -33,6 +39,7 @@ _COSTS = (  # metric, what it is, whether it is a share; None: in the unit of th
     ("redundancy", N_("Changes that could be taken back"), False),
     ("ynn", N_("Share of the 5 nearest people who are accepted"), True),
 )
+_SETS = 20  # of features that keep a no, at most
 
 
 def lead(problem: Problem, recourse: Recourse, evaluation: Evaluation) -> str:
@@ -226,3 +233,35 @@ def direction(row: dict[str, Any]) -> str:
     parts = [gettext("{n} up", n=row["up"])] if row["up"] else []
     parts += [gettext("{n} down", n=row["down"])] if row["down"] else []
     return ", ".join(parts) or gettext("another category")
+
+
+def keeping(schema: Schema, found: Sequence[ReasonSets], refused: Mask) -> dict[str, Any]:
+    """What keeps each no a no: a lead, a row for each set of features that does so for somebody, the commonest first,
+    and of how many people it was proved. Empty where nothing was looked for."""
+    some = [one for one, no in zip(found, refused, strict=False) if no]
+    if not some:
+        return {}
+    counts = Counter(features for one in some for features in one.sets)
+    rows = [
+        {
+            gettext("Features"): ", ".join(words.label(schema.features[j]) for j in features)
+            or gettext("none: nothing that they may do turns the answer"),
+            gettext("People"): words.number(count),
+            gettext("Share"): words.percent(count / len(some)),
+        }
+        for features, count in sorted(counts.items(), key=lambda item: (-item[1], len(item[0]), item[0]))
+    ]
+    shown, proved = rows[:_SETS], words.number(sum(one.exact for one in some))
+    return {
+        "lead": gettext(
+            "The smallest sets of features of which it is enough that they stay as they are, and the answer stays "
+            "a no, whatever else the person does. Every plan changes something in each set of its person."
+        ),
+        "rows": shown,
+        "proved": ngettext(
+            "Proved for {proved} of {n} person who was refused; elsewhere it is what a search found.",
+            "Proved for {proved} of {n} people who were refused; elsewhere it is what a search found.",
+            len(some),
+            proved=proved,
+        ),
+    }

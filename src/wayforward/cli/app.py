@@ -623,13 +623,16 @@ def reasons(
     most: Annotated[
         int, typer.Option("--most", min=1, help="So many reasons a person, the smallest first.")
     ] = 4,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Write one HTML page, with plans and what keeps each no.")
+    ] = None,
     json: Json = None,
     language: Language = None,
 ) -> None:
     """Say what keeps each no a no whatever else the person does: the smallest sets of features, proved."""
     from wayforward.cli.reasons import look
 
-    look(_inputs(locals(), robust=None), most=most, json=json, language=language)
+    look(_inputs(locals(), robust=None), most=most, json=json, report=report, language=language)
 
 
 @app.command()

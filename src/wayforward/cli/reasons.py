@@ -10,17 +10,21 @@ import numpy as np
 
 from wayforward.cli.console import room_for, say, table, write_json
 from wayforward.cli.inputs import Inputs
+from wayforward.language import gettext
 
 _LISTED = 10  # sets of features on the screen
 
 
-def look(question: Inputs, *, most: int, json: Path | None, language: str | None) -> dict[str, Any]:
+def look(
+    question: Inputs, *, most: int, json: Path | None, report: Path | None, language: str | None
+) -> dict[str, Any]:
     """Do everything that `wayforward reasons` does; return the numbers."""
     from wayforward.answers.reason_set_text import reason_set_lines
     from wayforward.methods import recommend
     from wayforward.methods.reason_sets import reason_sets
 
     room_for(json)
+    room_for(report, (".html",))
     ready = question.ready()
     there = ready.read
     wishes = ready.wishes_of(there)
@@ -47,6 +51,11 @@ def look(question: Inputs, *, most: int, json: Path | None, language: str | None
         "reasons_of": people,
     }
     write_json(numbers, json)
+    if report is not None:
+        from wayforward.answers import report as write_report
+
+        title = gettext("Ways forward: {what}", what=ready.title)
+        write_report(ready.problem, answer, report, title=title, keeping=found, language=language)
     if str(json) != "-":
         count = Counter(" and ".join(one) or "(nothing helps)" for who in people for one in who["reasons"])  # type: ignore[attr-defined]
         table(
@@ -63,6 +72,8 @@ def look(question: Inputs, *, most: int, json: Path | None, language: str | None
                 say(f"{who['person']}: {text}")
         if len(people) > _LISTED:
             say(f"... and {len(people) - _LISTED:,} more people: --json holds them all.")
+        if report is not None:
+            say(f"written: {report}")
         if ready.reasons:
             say(f"note: {len(ready.reasons):,} people could not be read and are left out.")
     return numbers
