@@ -311,6 +311,45 @@ def test_delays_and_errors():
     assert (acting.society.status == ACTING).sum() == 98
 
 
+def test_advice_is_a_plan_of_acts_that_takes_its_time(tmp_path: Path):
+    """A degree and then the job: 32 months, so three rounds of a year; the acts stand in the scenario's own file."""
+    schema = wf.Schema(
+        (
+            wf.Feature(name="sex", kind="categorical", levels=("f", "m"), actionability="immutable"),
+            wf.Feature(name="school", kind="ordinal", levels=("some", "degree"), direction="increase"),
+            wf.Feature(name="income", kind="integer", low=0, high=9000, unit="EUR"),
+        )
+    )
+    acts = [
+        {"name": "get a degree", "sets": {"school": "degree"}, "cost": 3, "months": 30},
+        {
+            "name": "take the better job",
+            "adds": {"income": 1500},
+            "needs": ["before.school == 'degree'"],
+            "months": 2,
+        },
+    ]
+    x = np.array([[i % 2, 0, 1200 + i] for i in range(20)], dtype=float)
+    model = wf.wrap(lambda rows: (rows[:, 2] > 2500).astype(int), schema, output="label", classes=(0, 1))
+    problem = wf.Problem(schema, model, wf.Target(favourable=1), data=np.vstack([x, [[0, 1, 4000]]]))
+    scenario = Scenario(
+        rounds=5, group="sex", outcome="none", measure=0, compliance={"round_months": 12},
+        advice={"method": "action-sequences", "parameters": {"acts": acts}},
+    )  # fmt: skip
+    scenario.to_yaml(tmp_path / "acts.yaml")
+    scenario = Scenario.from_yaml(tmp_path / "acts.yaml")
+    setting = Setting(problem, x, Groups.of("sex", x, schema))
+    got = simulate(scenario, setting)
+    np.testing.assert_array_equal(got.total("agreed"), [20, 0, 0, 0, 0])
+    np.testing.assert_array_equal(got.total("returned"), [0, 0, 0, 20, 0])
+    np.testing.assert_array_equal(got.society.x[:, 1:], np.column_stack([np.ones(20), x[:, 2] + 1500]))
+    now = simulate(replace(scenario, compliance=Compliance()), setting)
+    np.testing.assert_array_equal(now.total("returned"), [0, 20, 0, 0, 0])
+    assert "round_months" not in now.to_dict()["scenario"]["compliance"]
+    with pytest.raises(DataError, match="round_months must be above 0"):
+        Compliance(round_months=0)
+
+
 def test_willingness_falls_fast_and_is_then_flat():
     """Tominaga et al. (2024): action falls with the first changes; ours reads 4.13 and 2.63 of 1 to 7 as 1 and .52."""
     curve = Compliance(kind="willing", share=0.8).willingness(np.array([1.0, 2, 3, 8, 9]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -36,8 +37,9 @@ class ActionSequences(Method):
     `Recourse.cost` is the problem's cost of what has changed at the end, `Recourse.steps` names the acts in order,
     `Recourse.path` holds the state after each, and `Recourse.months` counts one act after the other.
 
-    acts: `ActModel`, or None for one act a feature. most: acts in a sequence. grid: values tried where an act moves a
-    feature, to each side. keep: states of a person that go on; None for what the budget pays for.
+    acts: `ActModel`, the file or the list that it is read from, or None for one act a feature. most: acts in a
+    sequence. grid: values tried where an act moves a feature, to each side. keep: states of a person that go on; None
+    for what the budget pays for.
     Default budget: 20,000 model rows a person.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
     Example: ``wf.recommend(problem, refused, method=ActionSequences(ActModel.from_yaml("acts.yaml", schema)), k=3)``.
@@ -51,7 +53,7 @@ class ActionSequences(Method):
     summary: ClassVar[str] = "the cheapest acts one after another, each of which makes the next one possible"
     citation: ClassVar[str] = "Ramakrishnan, Lee & Albarghouthi (2020), AAAI; arXiv:1910.00057"
 
-    acts: ActModel | None = None
+    acts: ActModel | list[dict[str, Any]] | str | Path | None = None
     most: int = 4
     grid: int = 8
     keep: int | None = None
@@ -61,14 +63,20 @@ class ActionSequences(Method):
         check_whole(self, most=1, grid=1)
         if self.keep is not None:
             check_whole(self, keep=1)
-        if self.acts is not None and not isinstance(self.acts, ActModel):
+        if self.acts is not None and not isinstance(self.acts, (ActModel, list, str, Path)):
             raise MethodError(
                 f"'{self.name}' has acts of type {type(self.acts).__name__}. Give an ActModel, "
-                "wayforward.schema.acts.ActModel.from_yaml('acts.yaml', schema)."
+                "wayforward.schema.acts.ActModel.from_yaml('acts.yaml', schema), the file, or what it holds."
             )
 
     def _fit(self, problem: Problem) -> None:
-        acts = ActModel.of_schema(problem.schema) if self.acts is None else self.acts
+        acts: Any = self.acts
+        if acts is None:
+            acts = ActModel.of_schema(problem.schema)
+        elif isinstance(acts, list):
+            acts = ActModel.from_plain(acts, problem.schema)
+        elif not isinstance(acts, ActModel):
+            acts = ActModel.from_yaml(acts, problem.schema)
         if acts.schema != problem.schema:  # as files and copies hold it, with other rules or bounds
             acts = ActModel(list(acts), problem.schema)
         self.acts_ = acts
@@ -118,5 +126,6 @@ class ActionSequences(Method):
 
     def parameters(self) -> dict[str, Any]:
         """Return the method's settings as plain data, with the acts."""
-        acts = {} if self.acts is None else {"acts": self.acts.to_plain()}
+        plain = self.acts.to_plain() if isinstance(self.acts, ActModel) else self.acts
+        acts = {"acts": plain} if isinstance(plain, list) else {}
         return super().parameters() | acts

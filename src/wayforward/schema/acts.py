@@ -146,6 +146,14 @@ class ActModel(Sequence[PlannedAct]):
         rows = parse_yaml(text, name)
         if isinstance(rows, dict) and set(rows) == {"acts"}:
             rows = rows["acts"]
+        return cls.from_plain(rows, schema, name)
+
+    @classmethod
+    def from_plain(cls, rows: Any, schema: Schema, name: str = "list of acts") -> Self:
+        """Read acts from plain data, a list of mappings with the fields of `PlannedAct`; name: of it, for errors.
+
+        Raises: FileFormatError for another form; SchemaError, RuleError for wrong content.
+        """
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise FileFormatError(f"The {name} is no list of acts. Write '- name: ...' for each of them.")
         return cls([_act_of(row, name) for row in rows], schema)

@@ -62,6 +62,8 @@ class Society:
         from wayforward.methods import method as named
 
         self.scenario, self.setting = scenario, setting
+        timed = scenario.compliance.round_months is not None
+        self._arrays = (*self._ARRAYS, "months") if timed else self._ARRAYS
         if scenario.arrivals and setting.newcomers is None:
             setting.draw(1, 0)  # raises for an attribute that is no feature, before any work
         if scenario.lender.retrain and (
@@ -95,7 +97,7 @@ class Society:
         )
         self.status = np.empty(0, np.int8)
         self.act, self.goal = np.empty((0, self.d)), np.empty((0, self.d))
-        self.cost, self.fixed = np.empty(0), np.empty(0)
+        self.cost, self.fixed, self.months = np.empty(0), np.empty(0), np.empty(0)
         self.advised, self.applied = np.empty(0, bool), np.empty(0, bool)
         labels = setting.outcome is not None and not callable(setting.outcome)
         fixed = np.asarray(setting.outcome, np.float64) if labels else np.full(len(setting.x), np.nan)
@@ -119,8 +121,9 @@ class Society:
             "goal": np.full((n, self.d), np.nan), "cost": np.full(n, np.nan), "due": np.full(n, -1),
             "version": np.full(n, -1), "advised": np.zeros(n, bool), "since": np.full(n, -1),
             "applied": np.zeros(n, bool), "entered": np.full(n, self.round), "fixed": fixed,
+            "months": np.zeros(n),
         }  # fmt: skip
-        for name in self._ARRAYS:
+        for name in self._arrays:
             setattr(self, name, np.concatenate([getattr(self, name), new[name]]))
         # a person's luck hangs on when they came, not on what they are like
         self._streams = Streams(keys_of(np.arange(len(self.x), dtype=float)[:, None], self.scenario.seed), 0)
@@ -271,6 +274,9 @@ class Society:
         agreed = served[self._draw(served, _AGREE) < s.compliance.willingness(size)]
         least, most = s.compliance.delay
         wait = least + np.floor(self._draw(agreed, _DELAY) * (most - least + 1)).astype(np.int64)
+        length = s.compliance.round_months
+        if length is not None:  # whose plan takes longer comes back when it is done
+            wait = np.maximum(wait, np.ceil(self.months[agreed] / length - 1e-9).astype(np.int64))
         self.status[agreed], self.due[agreed] = ACTING, self.round + wait
         count("agreed", agreed)
         count("paid", agreed, self.cost[agreed])
@@ -296,6 +302,10 @@ class Society:
             )
             self.act[new], self.goal[new] = got.action[:, 0], got.after[:, 0]
             self.cost[new] = np.where(got.found[:, 0], got.cost[:, 0], np.nan)
+            if self.scenario.compliance.round_months is not None:
+                self.months[new] = np.nan_to_num(got.months[:, 0])
+        if self.scenario.compliance.round_months is not None:
+            self.months[who] = self.months[like]
         self.act[who], self.goal[who], self.cost[who] = self.act[like], self.goal[like], self.cost[like]
 
     def _fit_method(self) -> bool:
@@ -509,7 +519,7 @@ class Society:
 
     def save(self, path: str | Path) -> Path:
         """Write everything that is needed to go on to one .npz file (arrays and JSON, no code), whole or not at all."""
-        arrays: dict[str, Any] = {_FILE_KEYS.get(name, name): getattr(self, name) for name in self._ARRAYS}
+        arrays: dict[str, Any] = {_FILE_KEYS.get(name, name): getattr(self, name) for name in self._arrays}
         if self.trained is not None:
             arrays["trained_x"], arrays["trained_y"] = self.trained
         meta = {
@@ -525,7 +535,7 @@ class Society:
     def restore(self, path: str | Path) -> None:
         """Go back to what `save` wrote. Raises: FileFormatError for a broken file, or the state of another run."""
         path = as_path(path)
-        keys = {name: _FILE_KEYS.get(name, name) for name in self._ARRAYS}
+        keys = {name: _FILE_KEYS.get(name, name) for name in self._arrays}
         arrays, meta = read_checkpoint(path, set(keys.values()))
         if meta["identity"] != self.identity():
             raise FileFormatError(

@@ -72,8 +72,10 @@ class Compliance:
     1 + cost / unit with by='cost'. The numbers of `fall` and `floor` are those of action against sparsity in a study
     with 362 people, read as the height above 'strongly no' (that reading is ours).
     error: standard deviation, in shares of a number's range, of what people reach around what they meant to.
-    delay: least and most rounds until they return. reapply: share of the other refused people who apply again in a
-    round. leave: share of people who go away for good when they are refused, and neither act nor come back.
+    delay: least and most rounds until they return. round_months: months that a round lasts: a plan that takes longer
+    (`wayforward.schema.acts`, or the schema's paces) brings its person back when it is done; None: not counted.
+    reapply: share of the other refused people who apply again in a round. leave: share of people who go away for good
+    when they are refused, and neither act nor come back.
 
     Source of the curve: T. Tominaga, N. Yamashita, T. Kurashima (2024), Reassessing Evaluation Functions in Algorithmic
     Recourse, CHI Extended Abstracts.
@@ -88,6 +90,7 @@ class Compliance:
     floor: float = 0.52
     error: float = 0.0
     delay: tuple[int, int] = (1, 1)
+    round_months: float | None = None
     reapply: float = 1.0
     leave: float = 0.0
 
@@ -101,6 +104,9 @@ class Compliance:
             if getattr(self, name) <= 0:
                 raise DataError(f"{name} must be above 0; got {getattr(self, name)!r}.")
         _number(self, "error", 0.0, 10.0)
+        _number(self, "round_months", 0.0, np.inf, none=True)
+        if self.round_months == 0:
+            raise DataError("round_months must be above 0. Write round_months: 12 for a round of a year.")
         pair: Any = (self.delay, self.delay) if _is_whole(self.delay) else self.delay
         if (
             not isinstance(pair, (list, tuple))
@@ -221,6 +227,8 @@ class Scenario:
         """Plain values, as a file holds them; what came later is left out where it is not used, as before it was."""
         out = asdict(self)
         out["compliance"]["delay"] = list(self.compliance.delay)
+        if self.compliance.round_months is None:
+            del out["compliance"]["round_months"]
         out["advice"]["parameters"] = dict(self.advice.parameters)
         if isinstance(self.advice.robust, tuple):
             out["advice"]["robust"] = list(self.advice.robust)
