@@ -63,7 +63,10 @@ class ActionSequences(Method):
         check_whole(self, most=1, grid=1)
         if self.keep is not None:
             check_whole(self, keep=1)
-        if self.acts is not None and not isinstance(self.acts, (ActModel, list, str, Path)):
+        known = self.acts is None or isinstance(self.acts, (ActModel, str, Path))
+        if not known and not (
+            isinstance(self.acts, list) and all(isinstance(act, dict) for act in self.acts)
+        ):
             raise MethodError(
                 f"'{self.name}' has acts of type {type(self.acts).__name__}. Give an ActModel, "
                 "wayforward.schema.acts.ActModel.from_yaml('acts.yaml', schema), the file, or what it holds."
