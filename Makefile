@@ -18,7 +18,7 @@ endif
 
 EXTRAS := fast,frames,polars,torch,tune,trees-cpu,catboost,onnx,solvers,smt,asp,plots,languages,web,postgres,test,docs,dev
 
-.PHONY: help venv demo test fast-test lint messages docs bench fuzz replicate clean
+.PHONY: help venv demo test fast-test lint messages docs bench leaderboard fuzz replicate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -68,6 +68,10 @@ bench: $(VENV)/.all ## compare with dice-ml, NICEx and oceanpy, each in its own 
 	$(BIN)/python -m benchmarks.nobody_left
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks
+
+leaderboard: $(VENV)/.all ## judge what has no entry yet, installed peers too, and write docs/leaderboard.md and its page
+	$(BIN)/python -m benchmarks.tracks
+	$(BIN)/wayforward bench leaderboard --entries benchmarks/entries --markdown docs/leaderboard.md --html docs/_static/leaderboard.html
 
 fuzz: $(VENV)/.all ## ten minutes (of the processor) of junk for every reader and public function
 	$(BIN)/python -m benchmarks.fuzz --seconds 600

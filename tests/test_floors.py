@@ -32,7 +32,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("impact",),
     ("study",),
     ("scale",),
-    ("serve", "testing"),
+    ("serve", "testing", "tracks"),
     ("cli",),
     ("__main__",),
 )

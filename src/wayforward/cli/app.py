@@ -34,6 +34,8 @@ study_app = typer.Typer(
     cls=Commands, no_args_is_help=True, help="Studies with participants: protocols and statistics."
 )
 app.add_typer(study_app, name="study")
+bench_app = typer.Typer(cls=Commands, invoke_without_command=True)
+app.add_typer(bench_app, name="bench")
 
 # -- options that several commands share --
 
@@ -1103,8 +1105,9 @@ def demo(
         demonstrate(out, seed=seed, n=n, json=json)
 
 
-@app.command()
+@bench_app.callback()
 def bench(
+    context: typer.Context,
     data: Annotated[list[str] | None, typer.Option("--data", help="Data sets; repeat.")] = None,
     model: Annotated[list[str] | None, typer.Option("--model", help="Models; repeat.")] = None,
     method: Annotated[
@@ -1121,13 +1124,87 @@ def bench(
     html: Annotated[Path | None, typer.Option("--html", help="Write one page, with a leaderboard.")] = None,
     json: Json = None,
 ) -> None:
-    """Compare methods, also your own, on the same refused people: usable answers, cost, speed."""
+    """Compare methods, also your own, on the same refused people: usable answers, cost, speed.
+
+    The commands are for the leaderboard: fixed tasks, and entries that are kept.
+    """
+    if context.invoked_subcommand is not None:
+        return
     from wayforward.cli.bench import compare
     from wayforward.cli.inputs import Inputs
 
     own = Inputs(train=train, label=label, favourable=tuple(favourable or ()), schema=schema)
     sets = data or ([] if train is not None else ["loan"])
     compare(sets, model or ["lr", "rf"], method, n=n, k=k, seed=seed, json=json, html=html, own=own)
+
+
+Entries = Annotated[Path, typer.Option("--entries", help="The folder of entries, one file each.")]
+TaskNames = Annotated[list[str] | None, typer.Option("--task", help="Tasks; repeat. Left out: all.")]
+TaskSeconds = Annotated[
+    int, typer.Option("--seconds", min=1, help="Of the clock, for a submission on a task.")
+]
+TaskMemory = Annotated[int, typer.Option("--memory", min=1, help="Megabytes, for a submission on a task.")]
+TASK_SECONDS, TASK_MEMORY = 120, 6_000
+
+
+@bench_app.command("tasks")
+def bench_tasks(json: Json = None) -> None:
+    """List the fixed tasks of each track, and which can be built on this machine."""
+    from wayforward.cli.tracks import tasks
+
+    tasks(json)
+
+
+@bench_app.command("export")
+def bench_export(
+    folder: Annotated[Path, typer.Argument(help="Where the tasks are written, a folder each.")],
+    task: TaskNames = None,
+) -> None:
+    """Write tasks for a tool in any language: people, table, schema, and the classifier's file."""
+    from wayforward.cli.tracks import export
+
+    export(folder, task)
+
+
+@bench_app.command("submit")
+def bench_submit(
+    what: Annotated[
+        str, typer.Argument(help="file.py, file.py:Class, a folder of <task>.parquet, or a method.")
+    ],
+    entries: Entries,
+    name: Annotated[str, typer.Option("--name", help="The entry's name. Left out: that of the file.")] = "",
+    task: TaskNames = None,
+    seconds: TaskSeconds = TASK_SECONDS,
+    memory: TaskMemory = TASK_MEMORY,
+) -> None:
+    """Judge a submission on the tasks and keep its entries. Python files are run: submit only code that you trust."""
+    from wayforward.cli.tracks import submit_one
+
+    submit_one(what, entries, name=name, names=task, seconds=seconds, memory=memory)
+
+
+@bench_app.command("leaderboard")
+def bench_leaderboard(
+    entries: Entries,
+    method: Annotated[
+        list[str] | None,
+        typer.Option("--method", help="Methods of the library to judge; repeat. Left out: a first set."),
+    ] = None,
+    task: TaskNames = None,
+    markdown: Annotated[
+        Path | None, typer.Option("--markdown", help="Write the leaderboard as Markdown.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write the leaderboard as one page.")] = None,
+    render: Annotated[bool, typer.Option("--render", help="Judge nothing; only write the pages.")] = False,
+    seconds: TaskSeconds = TASK_SECONDS,
+    memory: TaskMemory = TASK_MEMORY,
+) -> None:
+    """Judge what has no entry yet, and compute the leaderboard from all entries."""
+    from wayforward.cli.tracks import leaderboard
+
+    leaderboard(
+        entries, method, task, markdown=markdown, html=html, render=render, seconds=seconds, memory=memory
+    )
 
 
 @app.command(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from wayforward.cli.console import room_for, say, steps, table, write_json, write_text
 from wayforward.cli.inputs import Inputs
 from wayforward.cli.recommend import choose, run, summarise
-from wayforward.errors import MethodError, MissingExtra, UnsupportedModel, WayforwardError
+from wayforward.errors import MissingExtra, UnsupportedModel, WayforwardError
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
@@ -114,24 +113,10 @@ def compare(
 
 def method_of(name: str) -> Method:
     """A method by its name, or of one's own as `file.py:Class`. Raises: MethodError."""
-    from wayforward.methods import Method
+    from wayforward.tracks.submission import method_in
 
     file, colon, attribute = name.rpartition(":")
-    if not colon or not file.endswith(".py"):
-        return choose(name, None)
-    if not Path(file).is_file():
-        raise MethodError(f"There is no file '{file}'. Give a method as file.py:Class.")
-    spec = importlib.util.spec_from_file_location(Path(file).stem, file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    made = getattr(module, attribute, None)
-    if not (isinstance(made, type) and issubclass(made, Method)):
-        raise MethodError(
-            f"'{Path(file).name}' holds no method '{attribute}': a class that inherits from Method."
-        )
-    found: Method = made()
-    return found
+    return method_in(file, attribute) if colon and file.endswith(".py") else choose(name, None)
 
 
 def _cell(value: Any, is_share: bool) -> Any:
