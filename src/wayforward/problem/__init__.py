@@ -22,6 +22,8 @@ from wayforward.problem.problem import Problem
 from wayforward.problem.robust import (
     AllModels,
     AllWorlds,
+    Drift,
+    HiddenCauses,
     Improvement,
     NextModel,
     Retraining,
@@ -44,7 +46,9 @@ __all__ = [
     "Disclosure",
     "DisclosureWarning",
     "Domain",
+    "Drift",
     "Evaluated",
+    "HiddenCauses",
     "Improvement",
     "IsolationForest",
     "KernelDensity",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from wayforward.problem.robust.base import Robust, Together, with_robust
+from wayforward.problem.robust.drift import Drift
+from wayforward.problem.robust.hidden import HiddenCauses
 from wayforward.problem.robust.improvement import Improvement
 from wayforward.problem.robust.models import AllModels
 from wayforward.problem.robust.next_model import NextModel
@@ -15,6 +17,8 @@ from wayforward.problem.robust.worlds import AllWorlds
 __all__ = [
     "AllModels",
     "AllWorlds",
+    "Drift",
+    "HiddenCauses",
     "Improvement",
     "NextModel",
     "Retraining",
