@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wayforward.preferences.acting import on_behalf
 from wayforward.preferences.preferences import Preferences
 from wayforward.preferences.sampling import (
     LOAN_LAWS,
@@ -29,6 +30,7 @@ __all__ = [
     "draw_scores",
     "draw_thresholds",
     "loan_plan",
+    "on_behalf",
     "privileged_at_random",
     "privileged_by_income",
     "privileged_by_race",
