@@ -357,6 +357,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "mc-brp": lambda: scene(given=SWITCHED_OFF),
     "weighted-counterfactuals": lambda: scene(also="local-search"),
     "hcls": lambda: scene(given={"spend": 0.5}, also="local-search"),
+    "survival-counterfactuals": lambda: scene("linear", k=2, given={"shrink": False}),
     "cbr": lambda: scene(given={"shrink": False, "differences": 1, "cases": 1}),
 }
 

@@ -41,6 +41,7 @@ _HOME = {
     "recommend_table": "scale",
     "TextProblem": "modalities.text",
     "ImageProblem": "modalities.image",
+    "SurvivalProblem": "modalities.survival",
     "attack": "impact.disclosure",
     "honesty": "impact.honesty",
     "WayforwardError": "errors",
@@ -95,6 +96,7 @@ if TYPE_CHECKING:
     from wayforward.impact.honesty import honesty
     from wayforward.methods import method, methods_table, recommend
     from wayforward.modalities.image import ImageProblem
+    from wayforward.modalities.survival import SurvivalProblem
     from wayforward.modalities.text import TextProblem
     from wayforward.model import Access, wrap
     from wayforward.preferences import Preferences

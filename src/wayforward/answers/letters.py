@@ -24,7 +24,7 @@ from wayforward.answers.preferences_text import limits, wishes
 from wayforward.answers.reason_set_text import reason_set_lines
 from wayforward.answers.refusal import Reason
 from wayforward.answers.region_text import region_text
-from wayforward.answers.standing import near_text, number_text, points
+from wayforward.answers.standing import near_text, then_text
 from wayforward.answers.text import (
     amiss,
     askings_text,
@@ -215,7 +215,8 @@ def _plan_lines(one: Recourse, takes: dict[str, Any], head: Letterhead, option: 
         harder = beside(one, first, option, gettext("plan 1"))
     texts = (
         region_text(one, option), order_text(one, option), time_text(one, option, start=head.written),
-        head.too_late(one.months[0, option], timely[0]) if timely else "", _then(takes, one.score[0, option]), harder,
+        head.too_late(one.months[0, option], timely[0]) if timely else "",
+        then_text(takes, one.score[0, option]), harder,
         bound_text(one, option), margin_text(one, option), *kind_notes(one, option),
     )  # fmt: skip
     return [*lines, *filter(None, texts)]
@@ -247,7 +248,7 @@ def _late_lines(
     more = effort_text(float(sooner.cost[0, 0] / one.cost[0, found[0]]) - 1, first_plan)
     price = gettext("This asks for {price}.", price=more) if more else ""
     lines = [*(f"- {step}" for step in steps(sooner, 0)), *consequences(sooner, 0)]
-    after = (time_text(sooner, 0, start=head.written), _then(takes, sooner.score[0, 0]), price)
+    after = (time_text(sooner, 0, start=head.written), then_text(takes, sooner.score[0, 0]), price)
     return [text, "", gettext("Another plan is done in time"), *lines, *filter(None, after), ""]
 
 
@@ -306,15 +307,6 @@ def _good_to_know(one: Recourse, found: np.ndarray, head: Letterhead) -> list[st
             )
         )
     return texts
-
-
-def _then(takes: dict[str, Any], score: float) -> str:
-    """Where a plan leads before the decision, in one short sentence; '' where no score is known."""
-    if "level" in takes and np.isfinite(score):
-        return gettext("You would then be at {value}.", value=points(score, takes["level"]))
-    if "low" in takes:
-        return gettext("The model would then put you at {value}.", value=number_text(takes, score))
-    return ""
 
 
 def _why_lines(problem: Problem, one: Recourse, found: Sequence[Reason] | None) -> list[str]:

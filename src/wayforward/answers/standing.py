@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from wayforward.answers import words
 from wayforward.language import gettext
+from wayforward.problem.target import gain_text
 
 if TYPE_CHECKING:
     from wayforward.recourse import Recourse
@@ -34,6 +35,11 @@ def score_text(takes: dict[str, Any], was: float, now: float) -> str:
             "with a score of {then} of 100 (now {now}; a yes takes {takes})",
             then=points(now, level), now=points(was, level), takes=points(level),
         )  # fmt: skip
+    if takes.get("gain"):
+        return gettext(
+            "with a prediction about {gain} (a yes takes {takes})",
+            gain=_gain(takes, now), takes=range_text(takes),
+        )  # fmt: skip
     if "low" in takes:
         return gettext(
             "with a predicted {then} (now {now}; a yes takes {takes})",
@@ -56,12 +62,33 @@ def near_text(takes: dict[str, Any], was: float) -> str:
         )  # fmt: skip
         close = gettext("That is close.")
         return f"{text} {close}" if level - was <= CLOSE else text
+    if takes.get("gain"):
+        return gettext("A yes takes {takes}, by what the model expects for you.", takes=range_text(takes))
     if "low" in takes:
         return gettext(
             "The model puts you at {now} now. A yes takes {takes}.",
             now=number_text(takes, was), takes=range_text(takes),
         )  # fmt: skip
     return ""
+
+
+def then_text(takes: dict[str, Any], score: float) -> str:
+    """Where a plan leads before the decision, in one short sentence; '' where no score is known."""
+    if not math.isfinite(score):
+        return ""
+    if "level" in takes:
+        return gettext("You would then be at {value}.", value=points(score, takes["level"]))
+    if takes.get("gain"):
+        return gettext("The model would then expect about {gain}.", gain=_gain(takes, score))
+    if "low" in takes:
+        return gettext("The model would then put you at {value}.", value=number_text(takes, score))
+    return ""
+
+
+def _gain(takes: dict[str, Any], value: float) -> str:
+    low, high = (None if takes[end] is None else abs(takes[end]) for end in ("low", "high"))
+    amount = number_text({"low": low, "high": high, "unit": takes.get("unit", "")}, abs(value))
+    return gain_text(amount, value, takes.get("unit", ""))
 
 
 def points(p: float, level: float | None = None) -> str:
@@ -84,6 +111,10 @@ def number_text(takes: dict[str, Any], value: float) -> str:
 def range_text(takes: dict[str, Any]) -> str:
     """What a prediction must be: "150 EUR or more", "10 to 20 years"."""
     low, high, unit = takes["low"], takes["high"], takes.get("unit", "")
+    end = low if high is None else high if low is None else None
+    if takes.get("gain") and end and (end > 0) == (high is None):
+        amount = words.in_unit(words.number(abs(end)), unit, abs(end))
+        return gettext("at least {gain}", gain=gain_text(amount, end, unit))
     if high is None:
         return gettext("{value} or more", value=words.in_unit(words.number(low), unit, low))
     if low is None:

@@ -80,6 +80,7 @@ METHODS = Registry(
         "visual-counterfactuals": "visual_counterfactuals:VisualCounterfactuals",
         "scout": "scout:Scout",
         "gradual-construction": "gradual_construction:GradualConstruction",
+        "survival-counterfactuals": "survival_counterfactuals:SurvivalCounterfactuals",
     },
 )
 

@@ -27,7 +27,8 @@ class SurveyedSystem:
     remark: str = ""
 
 
-_OF_IMAGES, _SERIES = "also of images (ImageProblem)", "time series are no kind of data here yet"
+_OF_IMAGES, _OF_CURVES = "also of images (ImageProblem)", "on survival models (SurvivalProblem)"
+_SERIES = "time series are no kind of data here yet"
 _TRAINED = "no method: trains another model, wayforward.training.{}"
 _NONE = "not built"
 
@@ -80,7 +81,7 @@ SURVEYED: tuple[SurveyedSystem, ...] = tuple(
         ("2020-04", "SCOUT", "grad opt", "gradient", "scout", _OF_IMAGES),
         ("2020-04", "ASP-based CFs", "answer-set prog.", "query", "asp", ""),
         ("2020-05", "CBR-based CFs", "heuristic", "query + data", "cbr", ""),
-        ("2020-06", "Survival Model CFs", "gen alg", "query", "", "survival times are no kind of answer here yet"),
+        ("2020-06", "Survival Model CFs", "gen alg", "query", "survival-counterfactuals", _OF_CURVES),
         ("2020-06", "Probabilistic Recourse", "grad opt/brute force", "gradient/query", "probabilistic", ""),
         ("2020-06", "C-CHVAE (Pawelczyk, Broelemann et al.)", "grad opt", "gradient", "c-chvae", ""),
         ("2020-07", "FRACE", "grad opt", "gradient", "", _NONE),

@@ -117,6 +117,11 @@ class Fast:
         """See Model.linear."""
         return None
 
+    def index(self) -> LinearForm | None:
+        """See Model.index."""
+        form = self.linear()
+        return form if form is not None and len(form.bias) == 1 else None
+
     def dense(self) -> DenseForm | None:
         """See Model.dense."""
         return None

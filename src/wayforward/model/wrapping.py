@@ -144,6 +144,11 @@ class Wrapped(Portable, Model):
         return None if self.fast is None else self.fast.linear()
 
     @property
+    def index(self) -> LinearForm | None:
+        """See Model.index."""
+        return None if self.fast is None else self.fast.index()
+
+    @property
     def dense(self) -> DenseForm | None:
         """See Model.dense."""
         return None if self.fast is None else self.fast.dense()

@@ -16,6 +16,9 @@ from wayforward.schema.units import unit_text
 if TYPE_CHECKING:
     from wayforward.model import Model
 
+TIMES = frozenset(
+    f"{one}{s}" for one in ("minute", "hour", "day", "week", "month", "year") for s in ("", "s")
+)
 _TINY = 1e-12
 _LEAST = 1e-15  # of a score that is not zero
 _DIGITS = 12  # to which sums of decimals are right: 0.5 + 0.07 is 0.57
@@ -32,7 +35,9 @@ class Target:
     favourable: the label of the favourable class, or several. threshold: the probability of the favourable
     class(es) that is needed; left out, the model's own decision counts. margin: how far beyond the threshold
     (probability), or beyond the edges of the interval (units of the prediction), the answer must be.
-    interval: for regression, (low, high), either of which may be None. unit: of the prediction, for people.
+    interval: for regression, (low, high), either of which may be None. unit: of the prediction, for people. gain: what
+    is predicted is a difference from the person's own value now (`SurvivalProblem`), which texts say: "at least 6
+    months longer than now", or "more" for what is no time.
 
     Example: ``Target(favourable=1)``, ``Target(1, threshold=0.7)``, ``Target(interval=(50_000, None), unit="EUR")``.
     Raises: ProblemError for a target that contradicts itself; from `bind`, for one that the model cannot reach.
@@ -43,12 +48,17 @@ class Target:
     margin: float = 0.0
     interval: tuple[float | None, float | None] | None = None
     unit: str = ""
+    gain: bool = False
 
     def __post_init__(self) -> None:
         if (self.favourable is None) == (self.interval is None):
             raise ProblemError(
                 "A target is either favourable=<class label> (classification) or interval=(low, high) (regression). "
                 f"Got favourable={self.favourable!r} and interval={self.interval!r}."
+            )
+        if self.gain and self.interval is None:
+            raise ProblemError(
+                "gain=True says that a prediction is a difference. Give interval=(low, high), or leave gain out."
             )
         if self.interval is None and not self.labels:
             raise ProblemError(f"favourable={self.favourable!r} names no class. Give a label, or several.")
@@ -154,6 +164,10 @@ class Target:
         """The target in words, for people."""
         if self.interval is not None:
             low, high = self.edges()
+            if self.gain and np.isinf(high) and low > 0:
+                return gettext("at least {gain}", gain=gain_text(self._end(low), 1, self.unit))
+            if self.gain and np.isinf(low) and high < 0:
+                return gettext("at least {gain}", gain=gain_text(self._end(-high), -1, self.unit))
             if np.isinf(high):
                 return gettext("a prediction of {value} or more", value=self._end(low))
             if np.isinf(low):
@@ -170,6 +184,17 @@ class Target:
 
     def _end(self, value: float) -> str:
         return f"{marks(f'{value:g}')} {unit_text(self.unit)}".rstrip()
+
+
+def gain_text(amount: str, sign: float, unit: str) -> str:
+    """Return a difference from now in words: "6 months longer than now", "200 EUR less than now"."""
+    if unit.strip() in TIMES:
+        if sign < 0:
+            return gettext("{amount} shorter than now", amount=amount)
+        return gettext("{amount} longer than now", amount=amount)
+    if sign < 0:
+        return gettext("{amount} less than now", amount=amount)
+    return gettext("{amount} more than now", amount=amount)
 
 
 @dataclass(frozen=True)
@@ -195,10 +220,12 @@ class BoundTarget:
 
     def needed(self) -> dict[str, Any]:
         """What a yes takes, as plain data: {"level": probability}, or {"low", "high", "unit"} of a prediction, margin
-        included and None where open; {} where the best of many classes or a label decides."""
+        included and None where open ("gain": True of a difference from now); {} where the best of many classes or a
+        label decides."""
         if self.target.interval is not None:
             low, high = (float(end) if np.isfinite(end) else None for end in self._inside)
-            return {"low": low, "high": high, "unit": self.target.unit}
+            gain = {"gain": True} if self.target.gain else {}
+            return {"low": low, "high": high, "unit": self.target.unit, **gain}
         one = self.target.threshold is not None or self.n_classes == 2
         return {"level": float(self.level)} if one and not self.label_only else {}
 
