@@ -60,7 +60,7 @@ def test_within_a_box_the_projection_bends():
 def test_a_swarm_comes_within_one_per_cent_of_it():
     """The same model as a black box of predictions, which nothing can be read of."""
     box = wf.wrap(lambda rows: lifetime(rows @ np.array([1.0, 2.0])), PLANE, task="regression")
-    assert box.index is None
+    assert box.single_index is None
     problem = Problem(PLANE, box, Target(interval=(float(lifetime(1.0)), None)), **SHAPES)
     start = np.random.default_rng(0).uniform(0.6, 3.0, (20, 2))
     method = wf.method("survival-counterfactuals", shrink=False, generations=100, patience=40)

@@ -231,11 +231,11 @@ def test_every_library_s_form_of_curves_is_read(forest, newton):
 def test_proportional_hazards_are_read_whoever_fitted_them(newton, forest):
     """The index of a fitted Cox model is its weights with the other sign; a forest has none."""
     asked = SurvivalProblem(SCHEMA, newton, TABLE, longer=4)
-    form = asked.problem.model.index
+    form = asked.problem.model.single_index
     np.testing.assert_allclose(form.weight[:3, 0], -newton.weight[:3], rtol=1e-6)
     np.testing.assert_allclose(np.ptp(form.tables[3]), abs(newton.weight[3]), rtol=1e-6)
     np.testing.assert_allclose(np.diff(form.tables[4][:, 0]), -newton.weight[4], rtol=1e-6)
-    assert SurvivalProblem(SCHEMA, forest, TABLE, longer=4).problem.model.index is None
+    assert SurvivalProblem(SCHEMA, forest, TABLE, longer=4).problem.model.single_index is None
 
 
 def test_letters_say_how_much_longer(longer):

@@ -33,8 +33,8 @@ class SurvivalCounterfactuals(BreedingMethod):
     """Find the nearest profile of which the model says what is wanted, such as 6 more months (`SurvivalProblem`).
 
     Distance is Euclidean, in ranges of features, a changed level counting as one. Where an answer hangs on one linear
-    score alone (`Model.index`: a Cox model, any linear model), the value of that score which is needed is found by
-    bisection, and the person is projected onto it within what they may do, all people at once: of numbers alone the
+    score alone (`Model.single_index`: a Cox model, any linear model), the value of that score which is needed is found
+    by bisection, and the person is projected onto it within what they may do, all people at once: of numbers alone the
     nearest there is. Levels change first, none, the best, the two best and so on, each with its own projection. For any
     other model, and whom no projection serves, a swarm of particles moves: each one is drawn to the best place that it
     knows and to the best that any knows, refused places count as worse by what is missing. Particle p acts on at most
@@ -77,7 +77,7 @@ class SurvivalCounterfactuals(BreedingMethod):
     def _bred(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         limit = budget.rows_or(20_000)
         cap = people.rows + limit
-        index = people.problem.model.index if people.problem.independent else None
+        index = people.problem.model.single_index if people.problem.independent else None
         who, action = np.empty(0, np.int64), np.empty((0, people.d))
         if index is not None and limit > 2 * (_GRID + _HALVINGS):
             who, action = _projected(people, index)
@@ -222,8 +222,7 @@ def _needed(people: Population, slope: Floats, sign: float, farthest: Floats) ->
     """
     n, slack = people.n, people.problem.slack
     need = np.full(n, np.inf)
-    size = np.where(slope.any(1)[:, None], slope, 0.0)
-    size = size / np.maximum((size**2).sum(1, keepdims=True), 1e-300)  # moves the index by one
+    size = slope / np.maximum((slope**2).sum(1, keepdims=True), 1e-300)  # moves the index by one
     able = np.flatnonzero(slope.any(1) & (farthest > 0))
     if not able.size:
         return need
@@ -233,7 +232,7 @@ def _needed(people: Population, slope: Floats, sign: float, farthest: Floats) ->
 
     shares = np.geomspace(1e-4, 1.0, _GRID)
     trial = farthest[able][:, None] * shares
-    got = score(np.repeat(able, _GRID), trial.reshape(-1)).reshape(-1, _GRID) > slack
+    got = np.asarray(score(np.repeat(able, _GRID), trial.reshape(-1)).reshape(-1, _GRID) > slack)
     able, trial, got = able[got.any(1)], trial[got.any(1)], got[got.any(1)]
     first = got.argmax(1)
     row = np.arange(len(able))

@@ -339,7 +339,7 @@ class Model(ABC):
         return None
 
     @property
-    def index(self) -> LinearForm | None:
+    def single_index(self) -> LinearForm | None:
         """A linear score with one margin such that an output rises or falls with it and hangs on nothing else that
         anybody may act on, whatever the curve between them, or None: the score of a linear model, of a Cox model."""
         return None

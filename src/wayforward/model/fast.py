@@ -117,8 +117,8 @@ class Fast:
         """See Model.linear."""
         return None
 
-    def index(self) -> LinearForm | None:
-        """See Model.index."""
+    def single_index(self) -> LinearForm | None:
+        """See Model.single_index."""
         form = self.linear()
         return form if form is not None and len(form.bias) == 1 else None
 

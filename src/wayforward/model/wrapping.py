@@ -144,9 +144,9 @@ class Wrapped(Portable, Model):
         return None if self.fast is None else self.fast.linear()
 
     @property
-    def index(self) -> LinearForm | None:
-        """See Model.index."""
-        return None if self.fast is None else self.fast.index()
+    def single_index(self) -> LinearForm | None:
+        """See Model.single_index."""
+        return None if self.fast is None else self.fast.single_index()
 
     @property
     def dense(self) -> DenseForm | None:

@@ -83,7 +83,7 @@ class Cox:
 
 
 @dataclass(frozen=True)
-class Grid:
+class CurveGrid:
     """Times (T,) at which curves are known, and until when an expected lifetime counts."""
 
     times: Floats
@@ -152,7 +152,7 @@ class Curves:
     @property
     def printed(self) -> Floats:
         """(T,) the survival of a `Cox`."""
-        return self._at(np.asarray(self.model.survival, np.float64)[None])[0]
+        return np.asarray(self._at(np.asarray(self.model.survival, np.float64)[None])[0])
 
     def _once(self, table: Any) -> Floats:
         got = safely(lambda: self._answer(table), self.name, _WHAT, _ADVICE)
@@ -216,12 +216,12 @@ def _is_frame(got: Any) -> bool:
 def _steps(known: Floats, curves: Floats, wanted: Floats) -> Floats:
     """Curves (m, K) that hold their value from one known time to the next -> (m, T)."""
     place = np.searchsorted(known, wanted, side="right")
-    return np.concatenate([np.ones((len(curves), 1)), curves], axis=1)[:, place]
+    return np.asarray(np.concatenate([np.ones((len(curves), 1)), curves], axis=1)[:, place])
 
 
 def _function(step: Any, wanted: Floats) -> Floats:
     if hasattr(step, "x") and hasattr(step, "y"):
-        return _steps(np.asarray(step.x, np.float64), np.asarray(step.y, np.float64)[None], wanted)[0]
+        return np.asarray(_steps(np.asarray(step.x, np.float64), np.asarray(step.y, np.float64)[None], wanted)[0])
     return np.asarray(step(wanted), dtype=np.float64)
 
 

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from wayforward.errors import ModelError
-from wayforward.modalities.survival.curves import Cox, Curves, Grid, checked_times, hazard_of, proportional
+from wayforward.modalities.survival.curves import (
+    Cox,
+    CurveGrid,
+    Curves,
+    checked_times,
+    hazard_of,
+    proportional,
+)
 from wayforward.model import Adapted, WrapOptions, register_adapter
 from wayforward.model.adapted import two_columns
 from wayforward.model.encoder import NotRead
@@ -42,10 +49,10 @@ class SurvivalModel:
     moment: float | None = None
     gain: bool = False
     frame: Any = None
-    grid: Grid = field(init=False, repr=False)
+    grid: CurveGrid = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._curves = self._asked()
+        self._curves = self._reader()
         known = self._curves.times
         last = float(known[-1])
         for name in ("horizon", "moment"):
@@ -55,16 +62,16 @@ class SurvivalModel:
                     f"{name}={value:g} is not within the times at which curves are known, up to {last:g}. "
                     "Nobody knows what comes later: choose an earlier one."
                 )
-        self.grid = Grid(known, last if self.horizon is None else float(self.horizon))
+        self.grid = CurveGrid(known, last if self.horizon is None else float(self.horizon))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_curves"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._curves = self._asked()
+        self._curves = self._reader()
 
-    def _asked(self) -> Curves:
+    def _reader(self) -> Curves:
         times = self.grid.times if hasattr(self, "grid") else self.times
         return Curves(self.model, self.schema, times, self.frame, WrapOptions(""))
 
@@ -164,8 +171,8 @@ class ProportionalFast(Fast):
         value = self.given.value(curves, x, self.schema)
         return two_columns(value) if self.given.moment is not None else value[:, None]
 
-    def index(self) -> LinearForm:
-        """See Model.index."""
+    def single_index(self) -> LinearForm:
+        """See Model.single_index."""
         return self.form
 
 
