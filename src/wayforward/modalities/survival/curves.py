@@ -221,7 +221,9 @@ def _steps(known: Floats, curves: Floats, wanted: Floats) -> Floats:
 
 def _function(step: Any, wanted: Floats) -> Floats:
     if hasattr(step, "x") and hasattr(step, "y"):
-        return np.asarray(_steps(np.asarray(step.x, np.float64), np.asarray(step.y, np.float64)[None], wanted)[0])
+        return np.asarray(
+            _steps(np.asarray(step.x, np.float64), np.asarray(step.y, np.float64)[None], wanted)[0]
+        )
     return np.asarray(step(wanted), dtype=np.float64)
 
 
