@@ -302,6 +302,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "efare": by_policy,
     "wachter": scene,
     "dice": lambda: scene(k=4),
+    "dece": lambda: scene(k=2, given={"features": 1}, also="local-search"),
     "lowprofool": scene,
     "actionable-recourse": lambda: scene("linear"),
     "carma": lambda: trained("carma"),

@@ -74,6 +74,7 @@ QUICK = {  # parameters that make the tests quick
     "focus": {"steps": 15, "rate": 0.1},
     "wachter": {"rounds": 3, "steps": 10, "rate": 0.2},
     "dice": {"steps": 20, "rate": 0.1},
+    "dece": {"steps": 20, "rate": 0.1},
     "lowprofool": {"rounds": 2, "steps": 8, "rate": 0.2},
     "carma": {"seeds": (1,), "epochs": 15, "mask_width": 8, "action_width": 16, "margin": 0.3},
     "icarma": {"seeds": (1,), "epochs": 15, "mask_width": 8, "action_width": 16, "margin": 0.3},
@@ -112,6 +113,7 @@ BUDGET = {
     "growing-spheres": 1000,
     "wachter": 250,
     "dice": 300,
+    "dece": 600,
     "lowprofool": 300,
 }  # model rows a person
 WORLDS = ("scm", "soft", "linear", "soft linear", "flow", "gp", "sub-population")

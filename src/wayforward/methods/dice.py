@@ -124,19 +124,12 @@ class Dice(Method):
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         limit = budget.rows_or(20_000)
         cap = people.rows + limit * (k if budget.rows is None else 1)
-        search = OptionSets(self, people, k, streams)
-        search.descend(cap)
+        search = self._search(people, k, streams, cap)
         action = search.chosen()
         who = np.repeat(np.arange(people.n), k)
         flat = action.reshape(-1, people.d)
         if self.complete:
-            at = np.flatnonzero(np.isnan(flat).all(1))
-            if at.size:
-                ends = search.hard(np.arange(people.n))[0].reshape(-1, people.d)
-                done, reached = complete(
-                    people, who[at], ends[at], people.free, rounds=8, cap=cap, thrifty=True
-                )
-                flat[at[reached]] = done[reached]
+            self._completed(people, search, flat, cap)
         at = np.flatnonzero(~np.isnan(flat).all(1))
         if at.size and self.sparse:
             flat[at] = self._sparser(people, who[at], flat[at])
@@ -144,6 +137,29 @@ class Dice(Method):
             flat[at] = polish(people, who[at], flat[at])
         at = np.flatnonzero(~np.isnan(flat).all(1))
         return distinct_changes(people, who[at], flat[at], k)
+
+    def _completed(self, people: Population, search: OptionSets, flat: np.ndarray, cap: np.ndarray) -> None:
+        """Complete empty rows of flat (n k, d) in place: change by change from their ends, then from people as is."""
+        at = np.flatnonzero(np.isnan(flat).all(1))
+        if not at.size:
+            return
+        ends = search.hard(np.arange(people.n))[0].reshape(-1, people.d)
+        nowhere = np.full_like(ends, np.nan)
+        for start, thrifty in ((ends, True), (nowhere, True), (nowhere, False)):
+            done, reached = complete(
+                people, search.who[at], start[at], people.free, rounds=8, cap=cap, thrifty=thrifty
+            )
+            flat[at[reached]] = done[reached]
+            # options beside others of the same person are worth one try only
+            served = np.unique(search.who[~np.isnan(flat).all(1)])
+            at = at[~reached & ~np.isin(search.who[at], served)]
+            if not at.size:
+                return
+
+    def _search(self, people: Population, k: int, streams: Streams, cap: np.ndarray) -> OptionSets:
+        search = OptionSets(self, people, k, streams)
+        search.descend(cap)
+        return search
 
     def _sparser(self, people: Population, who: np.ndarray, action: np.ndarray) -> np.ndarray:
         """Return actions (m, d): what moved no further than is usual goes back as far as the decision allows."""
@@ -178,14 +194,19 @@ class Dice(Method):
 
 
 class OptionSets:
-    """k relaxed rows of n people as coordinates z (n, k, c): moves, then the shares of one block after another."""
+    """k relaxed rows of n people as coordinates z (n, k, c): moves, then the shares of one block after another.
 
-    def __init__(self, method: Dice, people: Population, k: int, streams: Streams) -> None:
+    free (n k, d): what each row may change; left out, all that its person may.
+    """
+
+    def __init__(
+        self, method: Dice, people: Population, k: int, streams: Streams, free: np.ndarray | None = None
+    ) -> None:
         self.method, self.people, self.k = method, people, k
         found = self.slopes = method.slopes_
         n = people.n
         self.who = np.repeat(np.arange(n), k)
-        free = people.free[self.who]
+        free = people.free[self.who] if free is None else free
         state = found.start(people, self.who, free)
         self.free = state.free
         some = people.schema.actionable  # not who happens to be asked together: sizes and draws hang on it
@@ -216,12 +237,16 @@ class OptionSets:
     def _state(self, at: np.ndarray) -> RelaxedState:
         """Return the relaxed rows of the people at (q,)."""
         rows = (at[:, None] * self.k + np.arange(self.k)).reshape(-1)
-        state: RelaxedState = self.slopes.start(self.people, self.who[rows], self.people.free[self.who[rows]])
+        state: RelaxedState = self.slopes.start(self.people, self.who[rows], self.free[rows])
         z = self.z[at].reshape(len(rows), -1)
         state.move[:, self.numeric] = z[:, : len(self.numeric)]
         for b, f in enumerate(self.place):
             state.share[:, f, : self.slopes.size[f]] = z[:, self.begin[b] : self.begin[b + 1]]
         return state
+
+    def states(self) -> RelaxedState:
+        """Return all relaxed rows."""
+        return self._state(np.arange(self.people.n))
 
     def _first(self, state: RelaxedState, streams: Streams) -> np.ndarray:
         """Return starts z (n, k, c).

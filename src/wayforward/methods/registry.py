@@ -19,6 +19,7 @@ METHODS = Registry(
         "face": "face:Face",
         "wachter": "wachter:Wachter",
         "dice": "dice:Dice",
+        "dece": "dece:Dece",
         "lowprofool": "lowprofool:LowProFool",
         "actionable-recourse": "actionable_recourse:ActionableRecourse",
         "action-sequences": "action_sequences:ActionSequences",

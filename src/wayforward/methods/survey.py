@@ -89,7 +89,7 @@ SURVEYED: tuple[SurveyedSystem, ...] = tuple(
         ("2020-07", "CRUDS", "grad opt", "gradient/data", "cruds", ""),
         ("2020-07", "Gradient Boosted CFs", "heuristic", "data", "gradient-boosted-counterfactuals", ""),
         ("2020-08", "Gradual Construction", "heuristic", "class prob.", "gradual-construction", _OF_IMAGES),
-        ("2020-08", "DECE", "grad opt", "gradient", "", "its interface is not built"),
+        ("2020-08", "DECE", "grad opt", "gradient", "dece", "subgroups by Dece.subgroup; no interface"),
         ("2020-08", "Time Series CFs", "heuristic", "query", "", _SERIES),
         ("2020-08", "PermuteAttack", "gen alg", "query", "permute-attack", ""),
         ("2020-10", "Fair Causal Recourse", "grad opt/brute force", "gradient/query", "",
