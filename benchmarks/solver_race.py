@@ -2,8 +2,8 @@
 
 The usual mixed-integer program: a binary a unit, bounds of units by intervals within what `local-search`'s option costs
 at most, level choices, numbers on their lattices, no dearer than that option. HiGHS, as SciPy has it, one thread. The
-people are those whom `certify=True` leaves with a gap (gmsc), and the first ones (german); actionable-recourse, whose programs
-are solved by HiGHS too, and the exact search of lines on the same people. Results go to
+people are those whom `certify=True` leaves with a gap (gmsc), and the first ones (german); actionable-recourse,
+whose programs are solved by HiGHS too, and the exact search of lines on the same people. Results go to
 benchmarks/results/solver_race.json.
 """
 
