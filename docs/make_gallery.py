@@ -317,6 +317,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "cfrl": lambda: scene(given={"tries": 0, "adopt": "all"}, also="local-search"),
     "cem": lambda: scene(k=2),
     "macem": lambda: scene("forest"),
+    "frace": lambda: scene(also="local-search"),
     "emap": lambda: scene(x=anybody(150), also="local-search"),
     "ebr": lambda: scene(also="local-search", **groups()),
     "ibr": lambda: scene(also="local-search", **groups()),

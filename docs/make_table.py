@@ -38,6 +38,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "ibr": {"groups": "region", "epochs": 20},
     "c-chvae": {"epochs": 20},
     "emap": {"epochs": 20, "most": 500},
+    "frace": {"epochs": 20, "most": 500},
     "revise": {"epochs": 20},
     "cruds": {"epochs": 20},
     "clue": {"epochs": 20},

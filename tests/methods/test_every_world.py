@@ -83,6 +83,7 @@ QUICK = {  # parameters that make the tests quick
     "cem": {"constants": 2, "steps": 6},
     "macem": {"constants": 2, "steps": 6},
     "emap": {"epochs": 2, "width": 8, "most": 60},
+    "frace": {"epochs": 2, "width": 8, "most": 60},
     "guided-prototypes": {"constants": 2, "steps": 6},
     "revise": {"epochs": 10, "steps": 8, "rounds": 2},
     "clue": {"epochs": 10, "steps": 8, "rounds": 2},

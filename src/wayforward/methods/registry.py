@@ -36,6 +36,7 @@ METHODS = Registry(
         "cem": "cem:Cem",
         "macem": "macem:Macem",
         "emap": "emap:Emap",
+        "frace": "frace:Frace",
         "ebr": "ebr:Ebr",
         "ibr": "ibr:Ibr",
         "guided-prototypes": "prototypes:GuidedPrototypes",

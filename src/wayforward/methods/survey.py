@@ -84,7 +84,7 @@ SURVEYED: tuple[SurveyedSystem, ...] = tuple(
         ("2020-06", "Survival Model CFs", "gen alg", "query", "survival-counterfactuals", _OF_CURVES),
         ("2020-06", "Probabilistic Recourse", "grad opt/brute force", "gradient/query", "probabilistic", ""),
         ("2020-06", "C-CHVAE (Pawelczyk, Broelemann et al.)", "grad opt", "gradient", "c-chvae", ""),
-        ("2020-07", "FRACE", "grad opt", "gradient", "", _NONE),
+        ("2020-07", "FRACE", "grad opt", "gradient", "frace", ""),
         ("2020-07", "DACE", "MILP", "white-box", "dace", ""),
         ("2020-07", "CRUDS", "grad opt", "gradient/data", "cruds", ""),
         ("2020-07", "Gradient Boosted CFs", "heuristic", "data", "gradient-boosted-counterfactuals", ""),

@@ -162,15 +162,15 @@ class Perturbation(Portable):
         x, wide, share = (part.to(decision.dtype) for part in (t.x, wide, share))
         return decision.relaxed_score(x, wide, share, t.free).to(move.dtype)
 
-    def ends(self, people: Population, free: np.ndarray) -> RelaxedState:
-        """Return where everybody is sent, in one pass: towards a yes, without draws. free (n, d)."""
+    def ends(self, people: Population, free: np.ndarray, wanted: np.ndarray | None = None) -> RelaxedState:
+        """Return where everybody is sent, in one pass and without draws. free (n, d). wanted (n,): 1 a yes, -1 a no."""
         torch, n = self.torch, people.n
         state = self.layout.start(people, np.arange(n), free)
         for rows, pad in padded_blocks(n, BLOCK):
             t = self.tensors(people, pad, free[pad])
             with torch.no_grad():
-                wanted = torch.ones(len(pad), 1)
-                move, share = self(t, t.u, t.share, t.low, t.high, wanted)
+                sign = torch.as_tensor(np.ones(len(pad)) if wanted is None else wanted[pad])
+                move, share = self(t, t.u, t.share, t.low, t.high, sign.to(t.u.dtype)[:, None])
             many = len(rows)
             state.move[np.ix_(rows, self.layout.numeric)] = move[:many].double().numpy()
             state.share[rows] = share[:many].double().numpy()
