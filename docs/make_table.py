@@ -43,6 +43,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "cruds": {"epochs": 20},
     "clue": {"epochs": 20},
     "cfrl": {"epochs": 20, "steps": 100, "people": 512},
+    "mahajan": {"epochs": 20, "people": 512},
 }
 
 

@@ -433,8 +433,9 @@ def test_no_setting_takes_what_it_cannot_be(name):
 
 
 OBJECTS = {
-    "generator": ("revise", "cruds", "clue", "c-chvae", "cfrl", "ibr"), "others": ("c-chvae", "ibr"),
+    "generator": ("revise", "cruds", "clue", "c-chvae", "cfrl", "mahajan", "ibr"), "others": ("c-chvae", "ibr"),
     "groups": ("ebr", "ibr"),
+    "raises": ("mahajan",),
     "effects": ("ordce",), "importance": ("lowprofool",), "law": ("icarma",), "profile": ("icarma",),
     "otherwise": ("roar", "probe", "trex"), "density": ("icarma-polished",), "icarma": ("icarma-polished",),
 }  # fmt: skip

@@ -33,6 +33,7 @@ METHODS = Registry(
         "clue": "clue:Clue",
         "c-chvae": "c_chvae:CChvae",
         "cfrl": "cfrl:Cfrl",
+        "mahajan": "mahajan:Mahajan",
         "cem": "cem:Cem",
         "macem": "macem:Macem",
         "emap": "emap:Emap",

@@ -65,7 +65,7 @@ SURVEYED: tuple[SurveyedSystem, ...] = tuple(
         ("2019-10", "Action Sequences", "program synthesis", "class prob.", "action-sequences", ""),
         ("2019-10", "C-CHVAE (Pawelczyk, Haug et al.)", "grad opt + heuristic", "query + gradient", "c-chvae", ""),
         ("2019-11", "FOCUS", "grad opt + heuristic", "white-box", "focus", ""),
-        ("2019-12", "Model-based CFs", "grad opt", "gradient", "", _NONE),
+        ("2019-12", "Model-based CFs", "grad opt", "gradient", "mahajan", "no feasibility by examples"),
         ("2019-12", "LIME-C/SHAP-C", "heuristic", "query", "lime-c shap-c", ""),
         ("2019-12", "EMAP", "grad opt", "dataset/query", "emap", ""),
         ("2019-12", "PRINCE", "graph + heuristic", "query", "", "recommenders are no kind of data here yet"),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 _ROWS = 1 << 17  # decoded rows held at once
+_CLOSE_LOOK = 50  # model rows that looking at one row closely may take
 _GROWTH = 4.0  # of the weight of the score from round to round
 
 
@@ -248,10 +249,11 @@ def proposed_options(
 ) -> np.ndarray:
     """Return options (n, k, d) from proposals (n, s, d) of whole rows, which are legal value by value.
 
-    The `most` best of each person are looked at closely, as `drawn_options` does; then comes the end that searches
-    share (`finished`). cap (n,): model rows of each person at most.
+    The `most` best of each person (fewer where the budget is small) are looked at closely, as `drawn_options` does;
+    then comes the end that searches share (`finished`). cap (n,): model rows of each person at most.
     """
     n, s, d = proposals.shape
+    most = max(1, min(most, int((cap - people.rows).max(initial=0)) // _CLOSE_LOOK))
     owner, row = np.repeat(np.arange(n), s), proposals.reshape(-1, d)
     first = _best_rows(people, owner, row, s, most)
     owner, row = owner[first], row[first]

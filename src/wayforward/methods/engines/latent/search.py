@@ -123,7 +123,7 @@ class Latent(Portable):
 
     generator: trained and frozen. price (d,): distance of moving by one span, or of changing a
     category. span (d,): widths of ranges. zeroth: central differences instead of gradients; None where the model has
-    none. block: rows a tensor. Needs torch.
+    none. block: rows a tensor. descent: in place of the model's own. Needs torch.
     """
 
     def __init__(
@@ -137,12 +137,15 @@ class Latent(Portable):
         device: str | None = None,
         zeroth: bool | None = None,
         block: int = 128,
+        descent: Descent | None = None,
     ) -> None:
         self.torch = torch = require("torch", extra="torch")
         self.problem, self.schema, self.generator = problem, problem.schema, generator
         self.span, self.price, self.block = span, price, block
-        self.exact = has_gradients(problem) if zeroth is None else not zeroth
-        self.descent = Descent(problem, method, device=device, span=span) if self.exact else None
+        self.exact = descent is not None or (has_gradients(problem) if zeroth is None else not zeroth)
+        if descent is None and self.exact:
+            descent = Descent(problem, method, device=device, span=span)
+        self.descent = descent
         self.device = self.descent.device if self.descent else device_of(device)
         self.dtype = self.descent.dtype if self.descent else torch.float64
         self.layout = Layout(problem.schema, span)
@@ -324,7 +327,7 @@ class Latent(Portable):
         """
         torch = self.torch
         raw, share = (part.to(self.dtype) for part in self._parts(z, block.code))
-        number = raw
+        number, raw_share = raw, share
         inside = torch.minimum(torch.maximum(number.detach(), block.low), block.high)
         number = torch.where(block.free, number + (inside - number).detach(), block.near)
         away = ((number - block.near).abs() * block.price).sum(1)
@@ -335,7 +338,7 @@ class Latent(Portable):
             chosen = share.detach().argmax(2)
             hard = torch.nn.functional.one_hot(chosen, self.wide).to(self.dtype)
             away = away + (share * block.away).sum((1, 2))
-        return RelaxedRows(raw, number, share, chosen, hard, away)
+        return RelaxedRows(raw, raw_share, number, share, chosen, hard, away)
 
     def terms(self, block: BlockTensors, rows: RelaxedRows) -> Terms:
         """Evaluate relaxed rows, differentiable."""
@@ -345,6 +348,10 @@ class Latent(Portable):
         score = (descent.score(logits) - block.aim) / block.size
         outputs = logits if self.problem.target.interval is not None else torch.softmax(logits, dim=1)
         return Terms(score, outputs, block.here, rows.away, block.weight)
+
+    def with_numbers(self, block: BlockTensors, rows: RelaxedRows) -> Any:
+        """Return the people's rows (m, d) with the numbers of relaxed rows in place of their own, differentiable."""
+        return block.row.index_copy(1, self._at["number"], rows.number)
 
     @property
     def encodes(self) -> bool:
@@ -547,12 +554,13 @@ class Latent(Portable):
 class RelaxedRows:
     """What z says of m people, torch tensors.
 
-    raw (m, p): numbers as decoded; number (m, p): within what the person may do; share (m, f, l): of the levels that
-    they may have, of which chosen (m, f) is the largest and hard (m, f, l) one-hot; away (m,): distance in the unit of
-    the cost.
+    raw (m, p), raw_share (m, f, l): numbers and levels as decoded; number (m, p): within what the person may do; share
+    (m, f, l): of the levels that they may have, of which chosen (m, f) is the largest and hard (m, f, l) one-hot; away
+    (m,): distance in the unit of the cost.
     """
 
     raw: Any
+    raw_share: Any
     number: Any
     share: Any
     chosen: Any

@@ -72,8 +72,10 @@ class DecodedSettings(Method):
         Distances are L1 over the scales of the problem's cost. zeroth: see `Latent`.
         """
         generator = self._generator(problem, kind)
-        if generator is None:
-            return None
+        return None if generator is None else self._latent_of(problem, generator, zeroth=zeroth)
+
+    def _latent_of(self, problem: Problem, generator: Generator, *, zeroth: bool | None = True) -> Latent:
+        """Return the `Latent` search with a generator."""
         span = range_widths(problem)
         return Latent(
             problem, generator, self.name, span=span, price=range_costs(problem, span), device=self.device,
