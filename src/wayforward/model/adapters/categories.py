@@ -17,8 +17,7 @@ def categories_of(model: Any, schema: Schema, name: str) -> dict[str, list[Any]]
     Columns that the schema does not have are left out. Raises: ModelError where a column was trained on categories that
     the booster does not tell, or has none of the schema's levels among them.
     """
-    library = type(model).__module__.split(".")[0]
-    found = READERS[library](model, schema) if library in READERS else {}
+    found = READERS[_library(model)](model, schema) if tells_categories(model) else {}
     known = {column: values for column, values in found.items() if column in schema.names}
     for column, values in known.items():
         if values is None:
@@ -33,6 +32,15 @@ def categories_of(model: Any, schema: Schema, name: str) -> dict[str, list[Any]]
                 f"such as {levels[0]!r}. Infer the schema from the table that it was trained on."
             )
     return {column: list(values) for column, values in known.items() if values is not None}
+
+
+def tells_categories(model: Any) -> bool:
+    """True for models of a library that keeps the pandas categories of its training table."""
+    return _library(model) in READERS
+
+
+def _library(model: Any) -> str:
+    return type(model).__module__.split(".")[0]
 
 
 def _of_lightgbm(model: Any, schema: Schema) -> dict[str, list[Any] | None]:

@@ -22,7 +22,7 @@ from wayforward.model.adapted import (
     two_columns,
     without_warnings,
 )
-from wayforward.model.adapters.categories import categories_of
+from wayforward.model.adapters.categories import categories_of, tells_categories
 from wayforward.model.adapters.in_steps import front_and_head, read_front
 from wayforward.model.adapters.sklearn_inside import (
     decision_of,
@@ -129,6 +129,8 @@ def _wanted_categories(
     if hasattr(options.frame, "dtypes"):
         return {}
     head = innermost(model)
+    if not tells_categories(head):
+        return {}
     if head is not model:
         try:
             native.predict(sample_rows(schema, 2, missing=False))
