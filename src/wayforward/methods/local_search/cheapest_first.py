@@ -59,7 +59,8 @@ class CheapestFirst:
         price, old = np.full((2, people.n), np.inf)
         price[mine] = people.cost(mine, self.action[mine])
         old[there] = people.cost(there, out[there, 0])
-        better = np.flatnonzero(price < old - _LEAST)
+        # what is as cheap but for rounding gives way, so that the first option does not hang on k
+        better = np.flatnonzero(price < old * (1.0 + self.boxes.within) - _LEAST)
         if not better.size:
             return out
         others = out[better].copy()

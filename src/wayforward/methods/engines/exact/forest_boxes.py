@@ -11,7 +11,7 @@ from copy import copy
 from dataclasses import replace
 from enum import IntEnum
 from itertools import chain, combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -71,7 +71,10 @@ class ForestBoxes:
     linear, plausibility by anything but an isolation forest); its proofs hold all the same. A numeric feature is
     searched at every value that the schema allows. Missing values that may be told are filled in or stay: each way is
     a search of its own, those with the fewest first; beyond 64 ways a person the rest is left open.
+    within: what is found may cost so much more, relatively, than the least cost.
     """
+
+    within: ClassVar[float] = 0.0
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ Research 27(3).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -35,6 +35,8 @@ class LineBoxes(ForestBoxes):
     What is found costs at most a billionth more than what is proved. Who may change a number without an end, within
     what is paid at most, is left open.
     """
+
+    within: ClassVar[float] = 1e-8
 
     def __init__(
         self, problem: Problem, net: AffineNet, feature: Floats, number: Floats, edge: tuple[float, float]
