@@ -27,6 +27,7 @@ from sklearn.preprocessing import StandardScaler
 
 import wayforward as wf
 from wayforward.groups import Groups
+from wayforward.modalities.graph.graph import shop
 from wayforward.modalities.image.sets import digits, shapes
 from wayforward.palette import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
 from wayforward.schema.acts import ActModel, PlannedAct
@@ -385,8 +386,38 @@ def mark() -> Figure:
     return asked.recommend(made.images[made.marks[:, 0] >= 0][:1], "sedc-t").figure(0)
 
 
-#: pictures of methods for images: as it is, with the change, where
+def undone() -> Figure:
+    """Draw a person, what they acted on (the edge that is undone dashed), and what is recommended before and after."""
+    asked = wf.RecommenderProblem(shop())
+    names = [name for name in asked.graph.people if len(asked.graph.actions(name)) == 8]
+    got = asked.recommend(names)
+    i = int(np.flatnonzero(got.recourse.cost[:, 0] == 1)[0])
+    figure = Figure(figsize=(2.8, 2.8))
+    ax = figure.add_axes((0, 0, 1, 1))
+    items = asked.graph.actions(names[i])
+    height = np.linspace(0.9, 0.1, len(items))
+    known = asked.model.known([names[i]])[0]
+    rival = int(np.flatnonzero(asked.graph.item_nodes == asked.graph.place[got.instead(i) or ""])[0])
+    ends = {known.first: 0.65, rival: 0.35}
+    thick = known.adds / known.adds[:, list(ends)].max()
+    for place, node in enumerate(items):
+        gone = asked.graph.names[node] in got.removed(i)
+        look = {"color": ORANGE if gone else GREY, "ls": "--" if gone else "-"}
+        ax.plot([0.1, 0.45], [0.5, height[place]], lw=1.2, zorder=1, **look)
+        for item, y in ends.items():
+            ax.plot([0.45, 0.88], [height[place], y], lw=3 * thick[place, item], alpha=0.7, zorder=1, **look)
+    ax.scatter([0.1], [0.5], s=60, color=INK, zorder=3)
+    ax.scatter(np.full(len(items), 0.45), height, s=22, color=GREY, zorder=3)
+    ax.scatter([0.88], [0.65], s=70, facecolor="white", edgecolor=BLUE, lw=1.4, zorder=3)
+    ax.scatter([0.88], [0.35], s=70, color=BLUE, zorder=3)
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    ax.axis("off")
+    return figure
+
+
+#: pictures of methods for images (as it is, with the change, where) and for recommenders
 PICTURES: dict[str, Callable[[], Figure]] = {
+    "prince": undone,
     "sedc-t": mark,
     "visual-counterfactuals": lambda: digit("visual-counterfactuals", 3, replace="cells"),
     "scout": lambda: digit("scout", 3, replace="distractor"),

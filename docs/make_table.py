@@ -42,6 +42,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "revise": {"epochs": 20},
     "cruds": {"epochs": 20},
     "clue": {"epochs": 20},
+    "prince": {"reference": "prototype"},
     "cfrl": {"epochs": 20, "steps": 100, "people": 512},
     "mahajan": {"epochs": 20, "people": 512},
 }

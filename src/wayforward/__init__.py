@@ -42,6 +42,7 @@ _HOME = {
     "TextProblem": "modalities.text",
     "ImageProblem": "modalities.image",
     "SurvivalProblem": "modalities.survival",
+    "RecommenderProblem": "modalities.graph",
     "attack": "impact.disclosure",
     "honesty": "impact.honesty",
     "WayforwardError": "errors",
@@ -95,6 +96,7 @@ if TYPE_CHECKING:
     from wayforward.impact.disclosure import attack
     from wayforward.impact.honesty import honesty
     from wayforward.methods import method, methods_table, recommend
+    from wayforward.modalities.graph import RecommenderProblem
     from wayforward.modalities.image import ImageProblem
     from wayforward.modalities.survival import SurvivalProblem
     from wayforward.modalities.text import TextProblem

@@ -83,6 +83,7 @@ METHODS = Registry(
         "visual-counterfactuals": "visual_counterfactuals:VisualCounterfactuals",
         "scout": "scout:Scout",
         "gradual-construction": "gradual_construction:GradualConstruction",
+        "prince": "prince:Prince",
         "survival-counterfactuals": "survival_counterfactuals:SurvivalCounterfactuals",
     },
 )

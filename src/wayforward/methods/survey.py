@@ -28,6 +28,7 @@ class SurveyedSystem:
 
 
 _OF_IMAGES, _OF_CURVES = "also of images (ImageProblem)", "on survival models (SurvivalProblem)"
+_OF_GRAPHS = "on recommenders (RecommenderProblem), and linear models"
 _SERIES = "time series are no kind of data here yet"
 _TRAINED = "no method: trains another model, wayforward.training.{}"
 _NONE = "not built"
@@ -68,7 +69,7 @@ SURVEYED: tuple[SurveyedSystem, ...] = tuple(
         ("2019-12", "Model-based CFs", "grad opt", "gradient", "mahajan", "no feasibility by examples"),
         ("2019-12", "LIME-C/SHAP-C", "heuristic", "query", "lime-c shap-c", ""),
         ("2019-12", "EMAP", "grad opt", "dataset/query", "emap", ""),
-        ("2019-12", "PRINCE", "graph + heuristic", "query", "", "recommenders are no kind of data here yet"),
+        ("2019-12", "PRINCE", "graph + heuristic", "query", "prince", _OF_GRAPHS),
         ("2019-12", "LowProFool", "grad opt", "gradient", "lowprofool", ""),
         ("2020-01", "ABELE", "gen alg + heuristic", "query + data", "", _NONE),
         ("2020-01", "SHAP-based CFs", "heuristic", "query", "shap-counterfactuals", ""),

@@ -18,7 +18,7 @@ import numpy as np
 from wayforward.deadline import OutOfTime, Pace, in_time, look, pause_here
 from wayforward.errors import DeviceError, ModelError, UnsupportedModel
 from wayforward.model import kernels
-from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Network
+from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Network, Rivals
 from wayforward.model.memory import RowMemory
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Mask, Who
@@ -342,6 +342,11 @@ class Model(ABC):
     def single_index(self) -> LinearForm | None:
         """A linear score with one margin such that an output rises or falls with it and hangs on nothing else that
         anybody may act on, whatever the curve between them, or None: the score of a linear model, of a Cox model."""
+        return None
+
+    def rivals(self, x: Floats, value: Floats) -> Rivals | None:
+        """Return the scores between which the model decides on rows x (n, d), and how values (n, d), NaN for none, each
+        alone change them; None where scores do not add up feature by feature."""
         return None
 
     @property

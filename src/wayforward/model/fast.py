@@ -17,7 +17,7 @@ from wayforward.model import kernels
 from wayforward.model.affine_net import AffineNet, NetBoxes
 from wayforward.model.base import Access, Scorer, single_valued
 from wayforward.model.encoder import MONOTONE, Column, Encoder
-from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Link, Network
+from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Link, Network, Rivals
 from wayforward.model.network import dense_network
 from wayforward.model.records import DenseArrays
 from wayforward.model.rounding import DOUBLE_UNIT, OPERATIONS, roundoff
@@ -121,6 +121,17 @@ class Fast:
         """See Model.single_index."""
         form = self.linear()
         return form if form is not None and len(form.bias) == 1 else None
+
+    def rivals(self, x: Floats, value: Floats) -> Rivals | None:
+        """See Model.rivals."""
+        form = self.linear()
+        if form is None or self.access == Access.LABEL:
+            return None
+        now = form.margin(x)
+        change = np.where(np.isnan(value)[:, :, None], 0.0, form.parts(value) - form.parts(x))
+        if now.shape[1] > 1:
+            return Rivals(now, change)
+        return Rivals(np.pad(now, ((0, 0), (1, 0))), np.pad(change, ((0, 0), (0, 0), (1, 0))))
 
     def dense(self) -> DenseForm | None:
         """See Model.dense."""

@@ -31,6 +31,16 @@ class BoxBounds(NamedTuple):
     loose: Floats | None = None
 
 
+class Rivals(NamedTuple):
+    """Scores of n rows that add up feature by feature, of which the largest decides. now (n, q), -inf for who is not in
+    the running; change (n, d, q): what each score gains where one feature alone takes another value; wanted (n, q)
+    bool: whose lead is a yes, None for the classes that the target names."""
+
+    now: Floats
+    change: Floats
+    wanted: Mask | None = None
+
+
 @dataclass(frozen=True)
 class LinearForm:
     """A linear score in feature units: margin = bias + one part a feature.

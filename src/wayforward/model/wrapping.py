@@ -21,7 +21,7 @@ from wayforward.model.askings import check_steady, often
 from wayforward.model.base import Access, Counter, Decision, Model, Scorer, Task, single_valued
 from wayforward.model.encoder import NotRead
 from wayforward.model.fast import DenseFast, Fast
-from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Network
+from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Network, Rivals
 from wayforward.model.rounding import DOUBLE_UNIT, SINGLE_UNIT
 from wayforward.model.verify import check_missing, compared_rows, disagreement, find_decision
 from wayforward.portable import Portable
@@ -147,6 +147,10 @@ class Wrapped(Portable, Model):
     def single_index(self) -> LinearForm | None:
         """See Model.single_index."""
         return None if self.fast is None else self.fast.single_index()
+
+    def rivals(self, x: Floats, value: Floats) -> Rivals | None:
+        """See Model.rivals."""
+        return None if self.fast is None else self.fast.rivals(x, value)
 
     @property
     def dense(self) -> DenseForm | None:

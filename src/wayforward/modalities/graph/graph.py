@@ -1,0 +1,162 @@
+"""Graphs of people, items and whatever stands between them: who did what, and what is like what."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wayforward.errors import DataError
+from wayforward.model.frames import column_values, is_table
+from wayforward.plain_files import read_text
+from wayforward.shapes import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class ActionGraph:
+    """Nodes of any kind with weighted edges, some of which are what people did.
+
+    names (N,): of the nodes, each once. weights: a scipy sparse matrix (N, N), from row to column, of 0 or more.
+    people, items: names of those to whom something is recommended, and of what may be. A person's actions are their
+    edges to items.
+    Raises: DataError.
+    """
+
+    names: Sequence[str]
+    weights: Any
+    people: Collection[str]
+    items: Collection[str]
+    place: dict[str, int] = field(init=False, repr=False)
+    item_nodes: Ints = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        from scipy.sparse import csr_array
+
+        names = [str(name) for name in self.names]
+        place = {name: i for i, name in enumerate(names)}
+        if len(place) != len(names):
+            twice = next(name for i, name in enumerate(names) if place[name] != i)
+            raise DataError(f"Two nodes are called {twice!r}. Give each node a name of its own.")
+        matrix = csr_array(self.weights, dtype=np.float64)
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        if matrix.shape != (len(names), len(names)):
+            raise DataError(f"weights has shape {matrix.shape}; there are {len(names)} names. Give (N, N).")
+        if not (np.isfinite(matrix.data) & (matrix.data > 0)).all():
+            raise DataError("An edge has a weight that is below 0 or no number. Give weights of 0 or more.")
+        for kind in ("people", "items"):
+            given = [str(name) for name in getattr(self, kind)]
+            missing = [name for name in given if name not in place]
+            if missing or not given:
+                raise DataError(
+                    f"{kind} names {missing[0]!r}, which is no node." if missing else f"There are no {kind}."
+                )
+            object.__setattr__(self, kind, tuple(given))
+        both = set(self.people) & set(self.items)
+        if both:
+            raise DataError(f"{sorted(both)[0]!r} is a person and an item. Give them names of their own.")
+        object.__setattr__(self, "names", tuple(names))
+        object.__setattr__(self, "weights", matrix)
+        object.__setattr__(self, "place", place)
+        object.__setattr__(self, "item_nodes", np.sort([place[name] for name in self.items]).astype(np.int64))
+
+    def edges(self, node: int) -> tuple[Ints, Floats]:
+        """Return where the edges of a node lead, ascending, and their weights."""
+        part = slice(self.weights.indptr[node], self.weights.indptr[node + 1])
+        return self.weights.indices[part].astype(np.int64), self.weights.data[part]
+
+    def actions(self, person: str) -> Ints:
+        """Return the items (m,) that a person acted on, as nodes in ascending order."""
+        ends = self.edges(self.place[person])[0]
+        return ends[np.isin(ends, self.item_nodes)]
+
+    @classmethod
+    def from_edges(
+        cls,
+        table: Any,
+        source: str = "source",
+        target: str = "target",
+        weight: str | None = None,
+        *,
+        people: Collection[str],
+        items: Collection[str],
+        both_ways: bool = True,
+    ) -> ActionGraph:
+        """Return the graph of a plain table with one edge a row.
+
+        table: of pandas, polars or pyarrow, or the path of a CSV file with a header. source, target, weight: its
+        columns; without a weight every edge counts 1, edges that come twice count twice. both_ways: an edge leads back,
+        too. people, items: as of the graph. Raises: DataError.
+        """
+        columns = _columns(table, [source, target, *([] if weight is None else [weight])])
+        ends = [[str(value) for value in column] for column in columns[:2]]
+        gone = [
+            i
+            for i, pair in enumerate(zip(*ends, strict=True))
+            if "" in pair or "nan" in pair or "None" in pair
+        ]
+        if gone:
+            raise DataError(f"Row {gone[0]} of the edges lacks an end. Fill it in, or leave the row out.")
+        try:
+            size = np.ones(len(ends[0])) if weight is None else np.asarray(columns[2], dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError(f"Column '{weight}' of the edges has a weight that is no number.") from None
+        names = sorted({*ends[0], *ends[1], *map(str, people), *map(str, items)})
+        place = {name: i for i, name in enumerate(names)}
+        start, end = (np.array([place[name] for name in some], dtype=np.int64) for some in ends)
+        if both_ways:
+            start, end, size = np.append(start, end), np.append(end, start), np.append(size, size)
+        from scipy.sparse import coo_array
+
+        return cls(names, coo_array((size, (start, end)), shape=(len(names), len(names))), people, items)
+
+
+def shop(people: int = 60, items: int = 120, kinds: int = 8, seed: int = 0) -> ActionGraph:
+    """Return a made-up graph: people who bought and rated items (3 to 10 each), each item of one or two kinds.
+
+    People like some kinds more than others, so that what is recommended hangs on what they bought.
+    """
+    rng = np.random.default_rng(seed)
+    of = [rng.choice(kinds, rng.integers(1, 3), replace=False) for _ in range(items)]
+    rows = [(f"item {i}", f"kind {kind}", 1.0) for i in range(items) for kind in of[i]]
+    for p in range(people):
+        taste = rng.dirichlet(np.full(kinds, 0.4))
+        like = np.array([taste[some].sum() for some in of]) + 1e-3
+        for i in rng.choice(items, rng.integers(3, 11), replace=False, p=like / like.sum()):
+            rows.append((f"person {p}", f"item {i}", float(rng.integers(1, 6))))
+    import pandas as pd
+
+    return ActionGraph.from_edges(
+        pd.DataFrame(rows, columns=["source", "target", "weight"]),
+        weight="weight",
+        people=[f"person {p}" for p in range(people)],
+        items=[f"item {i}" for i in range(items)],
+    )
+
+
+def _columns(table: Any, wanted: list[str]) -> list[Any]:
+    if isinstance(table, (str, Path)):
+        rows = list(csv.reader(io.StringIO(read_text(table, "edges"))))
+        if not rows:
+            raise DataError("The file of edges is empty. Give a header and one edge a row.")
+        names, body = rows[0], [row for row in rows[1:] if row]
+        odd = next((i for i, row in enumerate(body) if len(row) != len(names)), None)
+        if odd is not None:
+            raise DataError(
+                f"Row {odd} of the edges has {len(body[odd])} values; the header has {len(names)}."
+            )
+        at = {name: [row[i] for row in body] for i, name in enumerate(names)}
+    elif is_table(table):
+        names = list(table.column_names) if hasattr(table, "column_names") else list(table.columns)
+        at = {name: column_values(table, i).tolist() for i, name in enumerate(names)}
+    else:
+        raise DataError(f"The edges are a {type(table).__name__}. Give a table, or the path of a CSV file.")
+    for name in wanted:
+        if name not in at:
+            raise DataError(f"The edges have no column '{name}'; there are {', '.join(map(str, names))}.")
+    return [at[name] for name in wanted]
