@@ -27,7 +27,7 @@ _AHEAD = 1e-6  # by so much of both a rival must be ahead: what is nearer is a t
 _REMEMBERED = 1 << 24  # numbers of people that are kept
 
 
-class Known(NamedTuple):
+class PersonScores(NamedTuple):
     """What is known of a person with m actions, among q items. adds (m, q): what each action adds to the score of each
     item; rest (q,): what other edges add; running (q,) bool: items that may be recommended; first: today's item, -1 for
     none; actions (m,) nodes."""
@@ -59,7 +59,7 @@ class RecommenderModel:
         chance = diags_array(1 / np.where(out > 0, out, 1.0)) @ self.graph.weights
         self._back = chance.T.tocsr()  # (N, N) into the row from the column
         self._steps = int(np.ceil(np.log(_FEW) / np.log(1 - self.restart)))
-        self._known: OrderedDict[str, Known] = OrderedDict()
+        self._known: OrderedDict[str, PersonScores] = OrderedDict()
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_known": OrderedDict()}
@@ -95,7 +95,7 @@ class RecommenderModel:
             out[:, some] = here
         return out
 
-    def known(self, names: Sequence[str]) -> list[Known]:
+    def known(self, names: Sequence[str]) -> list[PersonScores]:
         """Return what is known of people, worked out together for those who are new. Raises: DataError."""
         graph, items = self.graph, self.graph.item_nodes
         new = [name for name in dict.fromkeys(names) if name not in self._known]
@@ -121,7 +121,7 @@ class RecommenderModel:
             total = np.where(running, rest + adds[own].sum(0), -np.inf)
             best = total.max() if running.any() else -np.inf
             first = int(np.flatnonzero(total >= best * (1 - _AHEAD))[0]) if best > 0 else -1
-            self._known[name] = Known(adds[own], rest, running, first, ends[own])
+            self._known[name] = PersonScores(adds[own], rest, running, first, ends[own])
         out = [self._known[name] for name in names]
         while sum(one.adds.size for one in self._known.values()) > _REMEMBERED:
             self._known.popitem(last=False)
@@ -132,7 +132,7 @@ class RecommenderModel:
         known = self.known([person])[0]
         return None if known.first < 0 else self.graph.names[self.graph.item_nodes[known.first]]
 
-    def answer(self, scores: Floats, known: Known) -> Floats:
+    def answer(self, scores: Floats, known: PersonScores) -> Floats:
         """Scores of items (m, q) -> (m,) a number above .5 where another one than today's is ahead."""
         running = known.running.copy()
         if known.first < 0 or running.sum() < 2:
