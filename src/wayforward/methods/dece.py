@@ -11,7 +11,7 @@ import numpy as np
 from wayforward.errors import MethodError, PreferencesError, SchemaError, shown
 from wayforward.methods.base import Budget
 from wayforward.methods.dice import Dice, OptionSets
-from wayforward.methods.settings import check_least
+from wayforward.methods.settings import check_least, require_setting
 from wayforward.problem import Population
 from wayforward.shapes import Actions, Floats, Mask, Rows
 
@@ -121,6 +121,8 @@ class Dece(Dice):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_least(self, features=1)
+        made = self.ranges is None or isinstance(self.ranges, Mapping)
+        require_setting(self, "ranges", made, "Use {feature: (low, high)}, or None.")
 
     def _fit(self, problem: Any) -> None:
         super()._fit(problem)
