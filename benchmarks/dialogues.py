@@ -15,8 +15,10 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +136,7 @@ def held(person: Person, **settings: Any) -> dict[str, Any]:
     dialogue = Dialogue(problem, person.x, **settings)
     screens, limits, plans, padded, dominated, regret = 0, 0, 0, 0, 0, list[float]()
     repeated, pairs = 0, set[bytes]()
+    word = dict[frozenset[bytes], bytes]()  # of two plans, the one that they preferred when last asked
     while (question := dialogue.ask()) is not None and screens < 99:
         screens += 1
         about = question.stage in ("plan", "choices", "accept")
@@ -153,7 +156,12 @@ def held(person: Person, **settings: Any) -> dict[str, Any]:
                 person.seen.append(row)
             if not regret:
                 regret.append(_regret(person, dialogue))
-        dialogue.answer(person.reply(question), question.id)
+        reply = person.reply(question)
+        picked = [option.action is not None and option.key == reply for option in question.options]
+        if question.kind == "choice" and any(picked):
+            taken = rows[picked.index(True)].tobytes()
+            word |= {frozenset((taken, row.tobytes())): taken for row in rows if row.tobytes() != taken}
+        dialogue.answer(reply, question.id)
         if about:
             regret.append(_regret(person, dialogue))
     end = dialogue.end
@@ -165,10 +173,24 @@ def held(person: Person, **settings: Any) -> dict[str, Any]:
         "screens": screens, "limits": limits, "plans": plans, "padded": padded,
         "dominated": dominated, "repeated": repeated, "ended": None if end is None else end.how,
         "dearer": bool(seen.size and cost > seen.min() * (1 + 1e-9)),
+        "against": last is not None and _against(person, last, word),
         "dearer_dominated": last is not None and any(within(problem, person.x, old, last) for old in person.seen),
         "without": last is None, "regret": regret, "seconds": time.process_time() - began,
         "told": person.told / person.best - 1,
     }  # fmt: skip
+
+
+def _against(person: Person, last: np.ndarray, word: dict[frozenset[bytes], bytes]) -> bool:
+    """Whether by their own last word on each two plans another one that they can do is preferred to the last plan, and
+    the last plan not, by way of others, to that one."""
+    better, todo = {last.tobytes()}, [last.tobytes()]  # what the last plan is preferred to
+    while todo:
+        now = todo.pop()
+        new = [b for two, taken in word.items() if taken == now for b in two - {taken} if b not in better]
+        better |= set(new)
+        todo += new
+    lost = [taken for two, taken in word.items() if last.tobytes() in two and taken not in better]
+    return any(np.isfinite(person.dislike(np.frombuffer(row)[None]))[0] for row in lost)
 
 
 def _row(values: Any) -> np.ndarray:
@@ -214,6 +236,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "dearer": sum(row["dearer"] for row in exact), "of": len(exact),
         "noisy": len(rows) - len(exact),
         "dearer_noisy": sum(row["dearer"] for row in rows) - sum(row["dearer"] for row in exact),
+        "against": sum(row["against"] for row in rows),
         "strictly_dominated": sum(row["dearer_dominated"] for row in rows),
         "without_a_plan": sum(row["without"] for row in rows),
         "ended": {how: sum(row["ended"] == how for row in rows) for how in sorted({str(r["ended"]) for r in rows})},
@@ -225,7 +248,15 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def cell(data: str, model: str, elicitor: str, many: int, settings: dict[str, Any]) -> list[dict[str, Any]]:
+@cache
+def _crowd(data: str, model: str, many: int) -> list[tuple[Person, ...]]:
+    ready = Inputs(data=data, model=model, n=2 * many).ready()
+    return people(ready.problem, ready.x, seed=13)[:many]
+
+
+def cell(
+    data: str, model: str, elicitor: str, many: int, settings: dict[str, Any], kinds: Sequence[str] = KINDS
+) -> list[dict[str, Any]]:
     """Hold the dialogues of one table, model and elicitor that were not held yet; return all of them."""
     key = digest(source_digest(), Path(__file__), data, model, elicitor, settings)
     place = CACHE / "dialogues" / f"{data.replace(':', '-')}-{model}-{elicitor}-{key}.jsonl"
@@ -233,7 +264,9 @@ def cell(data: str, model: str, elicitor: str, many: int, settings: dict[str, An
     rows = [json.loads(line) for line in place.read_text().splitlines()] if place.exists() else []
     done = {(row["person"], row["kind"]) for row in rows}
     ready = Inputs(data=data, model=model, n=2 * many).ready()
-    crowd = [one for same in people(ready.problem, ready.x, seed=13)[:many] for one in same]
+    crowd = [
+        one for same in people(ready.problem, ready.x, seed=13)[:many] for one in same if one.kind in kinds
+    ]
     asked = {(one.seed[1], one.kind) for one in crowd}
     own = settings if elicitor == "default" else {**settings, "elicitor": elicitor}
     with place.open("a") as file:
@@ -253,6 +286,7 @@ def main() -> None:
         "--elicitors", default="favourite,multi-hare,learned", help="names with commas between"
     )
     parser.add_argument("--cells", default="", help="such as german-rf,loan-gb; left out: all")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="of people, names with commas between")
     parser.add_argument("--questionnaire", default="")
     parser.add_argument(
         "--as", dest="heading", default="now", help="under which heading the figures are kept"
@@ -264,7 +298,7 @@ def main() -> None:
         for data, model in CELLS:
             if given.cells and f"{data}-{model}" not in given.cells.split(","):
                 continue
-            found = summary(cell(data, model, name, given.people, settings))
+            found = summary(cell(data, model, name, given.people, settings, given.kinds.split(",")))
             found |= {"source": source_digest(), "when": date.today().isoformat()}
             kept = json.loads(given.out.read_text()) if given.out.exists() else {}
             kept.setdefault(given.heading, {}).setdefault(name, {})[f"{data}, {model}"] = found

@@ -346,7 +346,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "lire": lambda: scene("forest", also="nearest-observable"),
     "gradient-boosted-counterfactuals": lambda: scene("forest", k=2, given=SWITCHED_OFF),
     "geco": lambda: scene(given=SWITCHED_OFF),
-    "moc": lambda: scene(k=5),
+    "moc": lambda: scene(k=5, given={"minimal": False}),
     "certifai": lambda: scene(k=3, given=SWITCHED_OFF),
     "permute-attack": scene,
     "sedc": lambda: scene(given={"reference": "prototype"}),

@@ -21,6 +21,16 @@ def read(name: str) -> dict:
     return json.loads(Path(name).read_text())
 
 
+def test_a_table_for_spreadsheets_has_costs_and_scores_of_six_digits(shell: Shell):
+    shell(f"{ASK} --people people.csv --n 12 --csv a.csv --out r.json")
+    rows, exact = shell.rows("a.csv"), Recourse.load("r.json").cost[:, 0]
+    costs = [row["cost"] for row in rows if row["cost"]]
+    assert max(len(text.replace(".", "").lstrip("0")) for text in costs) <= 6 < len(str(exact.max()))
+    np.testing.assert_allclose(
+        [float(c) for c in costs if float(c)], exact[np.isfinite(exact) & (exact > 0)], rtol=1e-5
+    )
+
+
 def test_evaluate_judges_again_what_recommend_wrote(shell: Shell):
     shell(f"{ASK} --people people.csv --out r.json --json first.json")
     shell("evaluate r.json --json again.json")

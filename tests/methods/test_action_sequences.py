@@ -293,3 +293,40 @@ def test_answers_that_are_judged_again_keep_their_acts(tmp_path, ending):
     np.testing.assert_array_equal(again.months[got.found], got.months[got.found])
     np.testing.assert_array_equal(again.path, got.path)
     assert again.explain(0) == got.explain(0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_sequence_holds_an_act_that_can_be_left_out(seed):
+    """Every option less one of its acts, carried out plainly: it can no longer be done, turns nothing, or is dearer."""
+    rng = np.random.default_rng(seed)
+    schema = Schema(tuple(Feature(name=name, kind="integer", low=0, high=9) for name in "abc"))
+    weight, bar = rng.uniform(0.5, 1.5, 3), rng.uniform(6, 9)
+    problem = problem_of(lambda rows: rows @ weight - bar, schema)
+    acts = ActModel(
+        [
+            PlannedAct("a", moves="a", cost=1),
+            PlannedAct("b", sets={"b": 8}, needs=["before.a >= 2"], cost=2),
+            PlannedAct("c", moves="c", cost=1.5),
+        ],
+        schema,
+    )
+    people = rng.integers(0, 3, (6, 3)).astype(float)
+    found = ActionSequences(acts).fit(problem)
+    padded, left = found.recommend(people, 4, minimal=False), found.recommend(people, 4)
+
+    def spare(got):
+        out = 0
+        for i, o in zip(*np.nonzero(got.found), strict=True):
+            names, set_to = got.steps[i, o].split("\n"), got.action[i, o]
+            for name in names if len(names) > 1 else ():
+                row, able = people[i].copy(), True
+                for other in (other for other in names if other != name):
+                    able &= other != "b" or row[0] >= 2
+                    row["abc".index(other)] = set_to["abc".index(other)]
+                out += able and row @ weight > bar
+        return out
+
+    assert left.found[:, 0].all()
+    assert spare(padded) > 0 == spare(left)
+    again = found.recommend(people, 4, minimal=True)
+    np.testing.assert_array_equal(again.steps, left.steps)

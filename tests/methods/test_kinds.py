@@ -14,7 +14,7 @@ from wayforward.errors import MethodError
 from wayforward.methods.kinds import kinds_beside
 from wayforward.problem import Problem, Retraining
 from wayforward.problem.robust import AllModels
-from wayforward.problem.rounding import in_order, rounded
+from wayforward.problem.rounding import _lasting_told_once, in_order, rounded
 from wayforward.recourse import KINDS, Recourse
 from wayforward.testing import case
 
@@ -157,6 +157,17 @@ def test_a_dearer_plan_that_lasts_no_longer_is_not_told(judges):
     beside = kinds_beside(it, wf.recommend(it, got.x, k=1).rounded, [0])
     np.testing.assert_array_equal(beside.kind, told.kind[:1])
     assert told.explain(0).count("aise your savings") == (1 if alike else 2)
+
+
+@pytest.mark.parametrize("dearer", [0.0, 0.1])
+def test_an_equally_dear_plan_that_lasts_no_longer_is_told_once(dearer):
+    """The plan made to last costs what the cheapest costs and holds as often; where it costs less, it stays."""
+    it = one_line(searched=12, judged=2, share=0.9)
+    got = wf.recommend(it, np.array([[0.1, 0.2]]), kinds=("cheapest", "lasting"))
+    cost = np.array([[got.cost[0, 1] + dearer, got.cost[0, 1]]])
+    told = _lasting_told_once(replace(got, cost=cost, lasts=np.ones((1, 2))))
+    assert told.kind[0].tolist() == (["cheapest", "lasting"] if dearer else ["cheapest+lasting", ""])
+    assert told.found[0].tolist() == [True, bool(dearer)]
 
 
 def test_what_became_the_best_at_nothing_is_not_told():

@@ -85,3 +85,31 @@ def test_every_row_of_the_box_is_an_option(model):
 def test_it_says_what_it_is_not_for():
     with pytest.raises(UnsupportedModel, match="linear pieces"):
         wf.method("polaris").fit(refused("rf", 0, ())[0])
+
+
+def test_no_act_can_be_left_out_of_an_option_with_its_box():
+    """Of a line, each option less one act: it is a no, or a point of the box that is left is one."""
+    problem, x = refused("lr", 3, ())
+    stable = 0.02
+    padded, got = (
+        wf.recommend(problem, x[:12], "polaris", k=4, stable=stable, minimal=minimal)
+        for minimal in (False, None)
+    )
+
+    def spare(answer):
+        out = 0
+        near = np.where(problem.schema.has_levels, 0.0, stable * problem.schema.span)
+        for i, o in zip(*np.nonzero(answer.found), strict=True):
+            acts = np.flatnonzero(~np.isnan(answer.action[i, o]))
+            for act in acts if len(acts) > 1 else ():
+                less = answer.action[i, o].copy()
+                less[act] = np.nan
+                row = np.where(np.isnan(less), answer.x[i], less)
+                wide = np.where(np.isnan(less), 0.0, near)
+                ends = np.array(list(product(*np.stack([row - wide, row + wide], 1))))
+                out += bool(problem.reached(problem.schema.snap(np.unique(ends, axis=0)))[0].all())
+        return out
+
+    assert got.found[:, 0].any()
+    assert spare(got) == 0
+    assert spare(padded) > 0

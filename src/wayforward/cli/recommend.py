@@ -265,6 +265,9 @@ def write_csv(got: Recourse, path: Path) -> None:
     from wayforward.answers import write_csv as write
 
     columns = {name: values.tolist() for name, values in got.to_frame("dict").items()}
+    for name in ("cost", "plain_cost", "score"):  # six digits, as everything else that people read
+        if name in columns:
+            columns[name] = [float(f"{v:.6g}") for v in columns[name]]
     if "months" in columns:  # as letters tell them, not as floats add up
         columns["months"] = [round(v, 2) for v in columns["months"]]
     if "same_as" in columns:

@@ -85,11 +85,13 @@ class ActionSequences(Method):
         self.acts_ = acts
 
     @property
-    def _keeps_more(self) -> bool:
-        return True  # an act that the decision does not need may be what makes another one possible
+    def _judge_shortens(self) -> bool:
+        return (
+            False  # it knows no order: an act that the decision does not need may make another one possible
+        )
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        search = ActSearch(people, self.acts_, k, self.most, self.grid)
+        search = ActSearch(people, self.acts_, k, self.most, self.grid, shorten=self._shortens)
         limit = budget.rows_or(20_000)
         found = search.run(self.keep or max(1, limit // (self.most * search.width)), limit)
         self._found.append(found)

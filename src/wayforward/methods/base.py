@@ -312,6 +312,11 @@ class Method(Portable, metaclass=CheckedSettings):
         return not self._keeps_more if self.minimal_ is None else self.minimal_
 
     @property
+    def _judge_shortens(self) -> bool:
+        """True if the judge is to leave out what options do not need; no where the method does so by itself."""
+        return self._shortens
+
+    @property
     def frees_interpreter(self) -> bool:
         """True if most of the search runs outside the interpreter, so that threads work at the same time."""
         return False
@@ -400,7 +405,7 @@ class Method(Portable, metaclass=CheckedSettings):
         if turn is not None:
             return answered_in_time(
                 everyone, turn, k, partial(self._search_refused, everyone, k=k, seed=seed, budget=budget),
-                wishes=wishes, method=self.name, prove=self._judge_proves, minimal=self._shortens,
+                wishes=wishes, method=self.name, prove=self._judge_proves, minimal=self._judge_shortens,
             )  # fmt: skip
         problem = self.problem_
         presumed, decision = problem.presumed(everyone.x), None
@@ -416,7 +421,7 @@ class Method(Portable, metaclass=CheckedSettings):
             preferences=wishes,
             people=everyone,
             prove=self._judge_proves,
-            minimal=self._shortens,
+            minimal=self._judge_shortens,
             method=self.name,
         )
         got = check(action=action, proved=proved, decision=decision, seconds=time.perf_counter() - started)
@@ -451,7 +456,7 @@ class Method(Portable, metaclass=CheckedSettings):
             lead[refused] = more[:, 0]
             people.aim = None
             again = problem.check(
-                people.x, more, k, preferences=people.preferences, people=people, minimal=self._shortens,
+                people.x, more, k, preferences=people.preferences, people=people, minimal=self._judge_shortens,
                 decision=(got.accepted[refused], got.score_before[refused]),
             )  # fmt: skip
             better = np.flatnonzero(again.cost[:, 0] < got.cost[refused, 0])

@@ -95,7 +95,7 @@ class Fare(ActionSequences):
         return net
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
-        search = ActSearch(people, self.acts_, k, self.most, self.grid)
+        search = ActSearch(people, self.acts_, k, self.most, self.grid, shorten=self._shortens)
         ends, _, _ = self.rolled_out(search, max(self.beam, k), budget.rows_or(20_000))
         found = search.finished(ends)
         self._found.append(found)

@@ -36,8 +36,8 @@ class Moc(BreedingMethod):
     from the person; the number of features acted on; Gower's distance to the nearest observed person. Candidates that
     do not turn the decision come after all that do, by how much they lack. The first ones change a feature the more
     likely the more the score moves with it alone. With k=1 the cheapest of the front is returned, else up to k of it
-    that lie far apart, those at the ends first; nothing is given back, since what a decision does not need may be what
-    makes an option plausible (`with_minimal(True)` gives it back).
+    that lie far apart, those at the ends first. As published, an option may hold an act that only makes it more like
+    what was observed (`minimal=False`).
 
     population, generations: sizes of the search. cross, cross_gene, mutate, mutate_gene: chances that two parents
     cross, each of their features does, a child mutates, each of its features does; reset: that a feature of a mutated
@@ -73,10 +73,6 @@ class Moc(BreedingMethod):
         check_switches(self, "complete")
         for setting in ("cross", "cross_gene", "mutate", "mutate_gene", "reset"):
             require_setting(self, setting, 0 <= getattr(self, setting) <= 1, "Use a share between 0 and 1.")
-
-    @property
-    def _keeps_more(self) -> bool:
-        return True
 
     def _fit(self, problem: Problem) -> None:
         reference = problem.require_reference()

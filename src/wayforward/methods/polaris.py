@@ -36,6 +36,7 @@ _BEYOND = (
     0.5,
     1.0,
 )  # of its way: so much farther a row is tried
+_SAME = 1e-12  # costs this close are equal
 _KEPT = 4  # answers of programs a person and seed that are tried
 
 
@@ -108,7 +109,10 @@ class Polaris(Method):
         good = np.flatnonzero(people.evaluate(who, action).reached)
         who, action = who[good], action[good]
         holds = self._first_that_hold(people, who, action, k)
-        out = distinct_changes(people, who[holds], action[holds], k)
+        action = action[holds]
+        if self.minimal_ is not False:
+            action = self._shortened(people, who[holds], action)
+        out = distinct_changes(people, who[holds], action, k)
         return np.where(proved[:, None, None], out, seeds[:, :k])
 
     def _walked(self, people: Population, i: int, seed: Floats) -> Floats:
@@ -153,6 +157,27 @@ class Polaris(Method):
                 np.add.at(count, who[some], 1)
                 done[kind[some]] = True
         return np.concatenate(holds)
+
+    def _shortened(self, people: Population, who: np.ndarray, action: Actions) -> Actions:
+        """Leave out acts of options who (m,), action (m, d), the dearest first, as long as the box is proved without
+        and nothing gets dearer."""
+        action = action.copy()
+        live = np.flatnonzero((~np.isnan(action)).sum(1) > 1)
+        while live.size:
+            row, act = np.nonzero(~np.isnan(action[live]))
+            row = live[row]
+            less = action[row]
+            less[np.arange(len(row)), act] = np.nan
+            cost = people.cost(who[row], less)
+            at = np.flatnonzero(cost <= people.cost(who[row], action[row]) + _SAME)
+            at = at[people.evaluate(who[row[at]], less[at]).reached]
+            at = at[self._holds(people.take(who[row[at]]), less[at])] if at.size else at
+            at = at[np.lexsort((cost[at], row[at]))]
+            at = at[np.diff(row[at], prepend=-1) != 0]
+            live = row[at]
+            action[live] = less[at]
+            live = live[(~np.isnan(action[live])).sum(1) > 1]
+        return action
 
     def _holds(self, people: Population, action: Actions) -> Mask:
         """(m,) bool: every legal point within `stable` of a range of action (m, d), of person i each, is an option."""

@@ -77,13 +77,16 @@ def rounded(problem: Problem, recourse: Recourse, held: OptionMask | None = None
 
 def _lasting_told_once(recourse: Recourse) -> Recourse:
     """Where a cheaper option of a person gets a yes from as many models trained again as the one that was made to last,
-    it is told as that, too: nobody is shown a dearer plan that lasts no longer."""
+    or an equally dear one before it, that one is told as this, too: nobody is shown a further plan that lasts no longer
+    for no less."""
     lasting = recourse.is_kind("lasting")
     first = lasting.argmax(1)
     row = np.arange(recourse.n)
     with np.errstate(invalid="ignore"):
         as_sure = recourse.found & (recourse.lasts >= recourse.lasts[row, first][:, None])
-    cheaper = as_sure & (recourse.cost < recourse.cost[row, first][:, None])
+    its = recourse.cost[row, first][:, None]
+    before = np.arange(recourse.k) < first[:, None]
+    cheaper = as_sure & ((recourse.cost < its) | ((recourse.cost <= its) & before))
     who = np.flatnonzero(lasting.any(1) & cheaper.any(1))
     if not who.size:
         return recourse

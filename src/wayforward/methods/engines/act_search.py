@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from wayforward.schema.acts import ActModel
 
 _HALVINGS = 12  # of how far an act goes, when it is taken back
+_MORE = 4  # times k sequences are shortened, as several may become one
 _LEAST = 1e-12  # what costs less by less than this is not cheaper
 
 
@@ -101,9 +102,15 @@ class Sequences(NamedTuple):
 
 
 class ActSearch:
-    """Search sequences of at most `most` acts for people; `width`: how many ways there are to go on from a state."""
+    """Search sequences of at most `most` acts for people; `width`: how many ways there are to go on from a state.
 
-    def __init__(self, people: Population, acts: ActModel, k: int, most: int, grid: int) -> None:
+    shorten: leave out acts without which a sequence can still be carried out, turns the decision and gets no dearer.
+    """
+
+    def __init__(
+        self, people: Population, acts: ActModel, k: int, most: int, grid: int, *, shorten: bool = True
+    ) -> None:
+        self.shorten = shorten
         self.people, self.acts, self.k, self.most, self.grid = people, acts, k, most, grid
         self.schema = people.schema
         levels = self.schema.n_levels
@@ -135,8 +142,11 @@ class ActSearch:
 
     def finished(self, found: States) -> Sequences:
         """Return the cheapest k of sequences that turn the decision, each taken back as far as it goes."""
-        ends = self._cheapest(found, 2 * self.k)
-        return self._with_paths(self._cheapest(self._taken_back(ends), self.k))
+        self.best[:] = np.inf  # a sequence may be taken back by as little as there is
+        if self.shorten:
+            found = self._shortened(self._cheapest(found, _MORE * self.k))
+        ends = self._taken_back(self._cheapest(found, 2 * self.k))
+        return self._with_paths(self._cheapest(self._shortened(ends) if self.shorten else ends, self.k))
 
     def start(self) -> States:
         """Everybody as they stand, before any act."""
@@ -302,9 +312,28 @@ class ActSearch:
             path[there, at] = start.after[there]
         return start, good, path
 
+    def _shortened(self, ends: States) -> States:
+        """Leave out acts, the one that saves most first, as far as the decision and all conditions hold without."""
+        live = np.arange(len(ends.who))
+        while live.size:
+            row, at = np.nonzero((ends.acts[live] >= 0) & ((ends.acts[live] >= 0).sum(1) > 1)[:, None])
+            row = live[row]
+            tried = ends.take(row)
+            keep = np.arange(self.most)[None] + (np.arange(self.most) >= at[:, None])  # later acts move up
+            for part, empty in ((tried.acts, -1), (tried.value, np.nan)):
+                longer = np.concatenate([part, np.full((len(row), 1), empty)], axis=1)
+                part[:] = np.take_along_axis(longer, keep, 1)
+            made, good = self._turned(tried)
+            good &= made.spent <= ends.spent[row] + _LEAST
+            best = np.flatnonzero(good)
+            best = best[np.lexsort((made.spent[best], row[best]))]
+            best = best[np.diff(row[best], prepend=-1) != 0]
+            live = row[best]
+            ends.put(live, made.take(best))
+        return ends
+
     def _taken_back(self, ends: States) -> States:
         """Take back how far each act goes, the last first, as far as the decision and all conditions hold."""
-        self.best[:] = np.inf  # a sequence may be taken back by as little as there is
         for at in [*range(self.most - 1, -1, -1)] * 2:
             j = np.where(ends.acts[:, at] >= 0, self.acts.moved[ends.acts[:, at]], -1)
             rows = np.flatnonzero((j >= 0) & ~self.schema.has_levels[np.maximum(j, 0)])

@@ -186,7 +186,7 @@ class Course:
         self.best = plan
         if self.spent >= self.budget:
             self._finish()
-        elif plan.name in self.seen.declined or not self.setup.elicitor.alone_first:
+        elif not (self._worth_showing(plan) and self.setup.elicitor.alone_first):
             self._begin_session()
         else:
             self._put(PendingQuestion("first", plans=[plan], places=[0]))
@@ -212,7 +212,7 @@ class Course:
             order = None if questions.order is None else questions.order[0, exists]
             plans = self.rounder.shown(questions.action[0, exists], self.wishes, order)
             if kind == Kind.ACCEPT:
-                if plans and plans[0] is not None and plans[0].name not in self.seen.declined:
+                if plans and plans[0] is not None and self._worth_showing(plans[0]):
                     self._put(PendingQuestion("accept", plans=[plans[0]], places=[0]))
                     return
                 session.answer(np.array([0]))
@@ -227,6 +227,12 @@ class Course:
             alone = [int(exists[place]) for place in keep.values()] if len(keep) == 1 else [CANNOT_SAY]
             session.answer(np.array(alone))
         self._finish()
+
+    def _worth_showing(self, plan: ShownPlan) -> bool:
+        """Whether to show a plan alone: it was not declined, and asks for no more than another one that was seen."""
+        if plan.name in self.seen.declined:
+            return False
+        return plan.name in self.seen.names or bool(self.seen.choice(self.rounder, [plan], self.wishes))
 
     # -- the best plan -------------------------------------------------------------------------------------
 
