@@ -315,6 +315,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "cruds": lambda: scene(also="local-search"),
     "clue": lambda: scene(also="local-search"),
     "c-chvae": lambda: scene(also="local-search"),
+    "plausible-counterfactuals": lambda: scene(k=4, also="local-search"),
     "mahajan": lambda: scene(given={"draws": 0, "adopt": "all"}, also="local-search"),
     "cfrl": lambda: scene(given={"tries": 0, "adopt": "all"}, also="local-search"),
     "cem": lambda: scene(k=2),

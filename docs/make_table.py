@@ -45,6 +45,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "prince": {"reference": "prototype"},
     "cfrl": {"epochs": 20, "steps": 100, "people": 512},
     "mahajan": {"epochs": 20, "people": 512},
+    "plausible-counterfactuals": {"epochs": 20},
 }
 
 

@@ -433,8 +433,8 @@ def test_no_setting_takes_what_it_cannot_be(name):
 
 
 OBJECTS = {
-    "generator": ("revise", "cruds", "clue", "c-chvae", "cfrl", "mahajan", "ibr"), "others": ("c-chvae", "ibr"),
-    "groups": ("ebr", "ibr"), "ranges": ("dece",),
+    "generator": ("revise", "cruds", "clue", "c-chvae", "cfrl", "mahajan", "plausible-counterfactuals", "ibr"),
+    "others": ("c-chvae", "ibr"), "groups": ("ebr", "ibr"), "ranges": ("dece",),
     "raises": ("mahajan",),
     "effects": ("ordce",), "importance": ("lowprofool",), "law": ("icarma",), "profile": ("icarma",),
     "otherwise": ("roar", "probe", "trex"), "density": ("icarma-polished",), "icarma": ("icarma-polished",),

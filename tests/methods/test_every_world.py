@@ -60,6 +60,7 @@ QUICK = {  # parameters that make the tests quick
     "hcls": {"rounds": 6, "exchanges": 1},
     "cfrl": {"epochs": 5, "steps": 15, "people": 100, "width": 16, "batch": 32},
     "mahajan": {"epochs": 5, "tuning": 2, "people": 100, "batch": 32},
+    "plausible-counterfactuals": {"epochs": 5, "population": 8, "generations": 4, "front": 10},
     "clear": {"grid": 10},
     "lore": {"samples": 60, "generations": 1, "depth": 4},
     "local-foil-trees": {"samples": 60, "depth": 4},

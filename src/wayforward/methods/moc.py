@@ -10,8 +10,8 @@ import numpy as np
 from wayforward.methods.base import Budget
 from wayforward.methods.engines.breeding import BreedingMethod
 from wayforward.methods.engines.finish import finished
-from wayforward.methods.engines.fronts import Front, crowding, fronts
-from wayforward.methods.engines.population import Evolution, Individuals, Values, repeated
+from wayforward.methods.engines.fronts import Front, best_first
+from wayforward.methods.engines.population import Evolution, Individuals, Values, blended
 from wayforward.methods.nearest_observable import thinned
 from wayforward.methods.settings import check_least, check_switches, require_setting
 from wayforward.model import Access
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 _CURVE = 5  # values of a feature that tell how much the score hangs on it
-_SPREAD = 6.0  # of simulated binary crossing: the greater, the nearer children are to their parents
 _STEP = 0.1  # of mutations of numbers, in ranges
 
 
@@ -89,12 +88,7 @@ class Moc(BreedingMethod):
         cap = people.rows + budget.rows_or(20_000)
         front = self._search(people, streams, cap)
         who, place = np.nonzero(front.there)
-        out = np.full((people.n, k, people.d), np.nan)
-        cost = np.where(front.there, front.found.cost, np.inf)
-        apart = -crowding(front.value, np.where(front.there, 0, 1))
-        best = np.where(front.there, apart, np.inf) if k > 1 else cost
-        order = np.lexsort((cost, best), axis=1)[:, :k]
-        out[:, : order.shape[1]] = front.found.at(order).action
+        out = front.options(k)
         lost = np.setdiff1d(np.arange(people.n), who)
         if self.complete and lost.size:
             action = front.found.action[who, place]
@@ -141,13 +135,7 @@ class Moc(BreedingMethod):
         self, search: Evolution, at: Ints, herd: Individuals, value: Floats
     ) -> tuple[Individuals, Floats]:
         """Return those who stay (q, population), best first: by fronts and crowding, then who lacks least."""
-        there = herd.there & ~repeated(herd.key, np.zeros(herd.key.shape))
-        good = np.isfinite(value).all(2) & there
-        rank = fronts(np.where(good[:, :, None], value, np.inf), good)
-        far = crowding(value, np.where(good, rank, -1))
-        key = np.where(good, -np.nan_to_num(far, posinf=1e9, nan=0.0), search.gap(at, herd))
-        late = np.where(there, np.where(good, rank, rank.shape[1] + 1), rank.shape[1] + 2)
-        order = np.lexsort((key, late), axis=1)[:, : self.population]
+        order = best_first(herd, value, search.gap(at, herd))[:, : self.population]
         return herd.at(order), np.take_along_axis(value, order[:, :, None], 1)
 
     def _first(self, search: Evolution, values: Values, front: Front) -> Floats:
@@ -192,9 +180,3 @@ class Moc(BreedingMethod):
         moved = np.where(people.schema.has_levels | np.isnan(child), drawn, child + step)
         child = np.where(change & ~np.isnan(moved), moved, child)
         return np.where(mutate & (gene[:, 2] < self.reset), np.nan, child)
-
-
-def blended(one: Floats, other: Floats, share: Floats) -> Floats:
-    """Simulated binary crossing of numbers, by numbers share in (0, 1), all of one shape."""
-    wide = np.where(share < 0.5, 2 * share, 1 / (2 * (1 - share))) ** (1 / _SPREAD)
-    return np.asarray(((1 + wide) * one + (1 - wide) * other) / 2)

@@ -34,6 +34,7 @@ METHODS = Registry(
         "c-chvae": "c_chvae:CChvae",
         "cfrl": "cfrl:Cfrl",
         "mahajan": "mahajan:Mahajan",
+        "plausible-counterfactuals": "plausible_counterfactuals:PlausibleCounterfactuals",
         "cem": "cem:Cem",
         "macem": "macem:Macem",
         "emap": "emap:Emap",

@@ -76,7 +76,7 @@ SURVEYED: tuple[SurveyedSystem, ...] = tuple(
         ("2020-02", "CEML", "grad opt/heuristic", "gradient/query", "ceml", ""),
         ("2020-02", "MINT", "SAT", "white-box", "mint", ""),
         ("2020-03", "ViCE", "heuristic", "query", "vice", ""),
-        ("2020-03", "Plausible CFs", "grad opt + gen alg", "dataset", "", _NONE),
+        ("2020-03", "Plausible CFs", "grad opt + gen alg", "dataset", "plausible-counterfactuals", ""),
         ("2020-04", "SEDC-T", "heuristic", "query", "sedc-t", _OF_IMAGES),
         ("2020-04", "MOC", "gen alg", "query", "moc", ""),
         ("2020-04", "SCOUT", "grad opt", "gradient", "scout", _OF_IMAGES),

@@ -51,6 +51,18 @@ def crowding(value: Floats, rank: Ints) -> Floats:
     return far
 
 
+def best_first(herd: Individuals, value: Floats, gap: Floats) -> Ints:
+    """(q, P) places of candidates, best first: by fronts and crowding, then those that do not turn the decision, whose
+    objectives value (q, P, o) are inf, by what they lack, gap (q, P)."""
+    there = herd.there & ~repeated(herd.key, np.zeros(herd.key.shape))
+    good = np.isfinite(value).all(2) & there
+    rank = fronts(np.where(good[:, :, None], value, np.inf), good)
+    far = crowding(value, np.where(good, rank, -1))
+    key = np.where(good, -np.nan_to_num(far, posinf=1e9, nan=0.0), gap)
+    late = np.where(there, np.where(good, rank, rank.shape[1] + 1), rank.shape[1] + 2)
+    return np.lexsort((key, late), axis=1)
+
+
 class Front:
     """Of each person, up to so many different options that none of those seen beats.
 
@@ -90,6 +102,16 @@ class Front:
         for whole, part in zip(self.found, out, strict=True):
             whole[at] = part
         self.value[at] = worth
+
+    def options(self, k: int) -> Floats:
+        """(n, k, d) the cheapest option of each person; with k above 1 those that lie far apart, the ends first."""
+        cost = np.where(self.there, self.found.cost, np.inf)
+        apart = -crowding(self.value, np.where(self.there, 0, 1))
+        best = np.where(self.there, apart, np.inf) if k > 1 else cost
+        order = np.lexsort((cost, best), axis=1)[:, :k]
+        out = np.full((len(order), k, self.found.action.shape[2]), np.nan)
+        out[:, : order.shape[1]] = self.found.at(order).action
+        return out
 
     @property
     def there(self) -> Mask:

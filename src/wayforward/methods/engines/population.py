@@ -170,6 +170,15 @@ class Evolution:
         return np.asarray(chosen & np.isfinite(wait))
 
 
+def blended(one: Floats, other: Floats, share: Floats, spread: float = 6.0) -> Floats:
+    """Simulated binary crossing of numbers, by numbers share in (0, 1), all of one shape.
+
+    spread: the greater, the nearer children are to their parents.
+    """
+    wide = np.where(share < 0.5, 2 * share, 1 / (2 * (1 - share))) ** (1 / spread)
+    return np.asarray(((1 + wide) * one + (1 - wide) * other) / 2)
+
+
 def crossed(one: Floats, other: Floats, swap: Mask) -> Floats:
     """Take what is to swap (n, P, d) from the other parent, values and what it leaves alone alike."""
     return np.where(swap, other, one)

@@ -64,7 +64,7 @@ def drawn_limits(problem: Problem, x: Rows, span: PerFeature, rng: np.random.Gen
     """Draw limits for rows x (m, d): none for every third; else numbers go down and up by Beta(2, 2) shares of their
     range, each level is allowed half of the time, and every fourth feature is fixed."""
     schema, (m, d) = problem.schema, x.shape
-    all_free = rng.random(m) < 1 / 3
+    all_free = np.asarray(rng.random(m) < 1 / 3)
     room = rng.beta(2.0, 2.0, size=(2, m, d)) * span
     numbers = ~schema.has_levels & ~all_free[:, None] & ~np.isnan(x)
     low, high = np.where(numbers, x - room[0], -np.inf), np.where(numbers, x + room[1], np.inf)
@@ -200,12 +200,12 @@ class ActorCritic(Portable):
             return rng.uniform(-1.0, 1.0, shape)
         with self.torch.no_grad():
             point = actor(state[None])[0].tanh().cpu().numpy()
-        return np.clip(point + self.settings.noise * rng.standard_normal(shape), -1.0, 1.0)
+        return np.asarray(np.clip(point + self.settings.noise * rng.standard_normal(shape), -1.0, 1.0))
 
     def _turned(self, people: Population, who: Who, free: Mask, z: Floats) -> Mask:
         """Return (b,) bool: the model says yes to the whole decoded row; rules of the schema are not looked at here."""
         action = self.latent.decoded(people, who, free[who], _BOUND * z)
-        return people.reached(who, people.after(who, action))
+        return np.asarray(people.reached(who, people.after(who, action)))
 
 
 class _Replay:

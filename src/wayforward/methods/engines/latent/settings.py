@@ -66,7 +66,7 @@ class DecodedSettings(Method):
         given: dict[str, Any] = {key: value for key, value in sizes.items() if value is not None}
         return fit_generator(kind, problem, problem.require_reference(), device=self.device, **given)
 
-    def _latent_space(self, problem: Problem, kind: Kind, *, zeroth: bool | None = None) -> Latent | None:
+    def _latent_space(self, problem: Problem, kind: Kind, *, zeroth: bool | None = None) -> Any:
         """Return the `Latent` search with the generator; None where nobody may ever act on anything.
 
         Distances are L1 over the scales of the problem's cost. zeroth: see `Latent`.
