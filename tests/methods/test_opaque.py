@@ -165,8 +165,10 @@ def test_what_was_asked_about_is_known_and_what_is_far_from_it_is_not():
     before = memory.corrected(np.arange(3), who, action, guess, centre, scale)
     np.testing.assert_allclose(before[0], guess, atol=1e-9)
     memory.learn(who[::2], action[::2], guess[::2], score[::2])
-    assert memory.known(who, action)[::2].all()
-    assert not memory.known(who, action)[1::2].any()
+    assert not memory.unknown(who, action)[::2].any()
+    assert memory.unknown(who, action)[1::2].all()
+    twice = memory.unknown(np.tile(who, 2), np.tile(action, (2, 1)))
+    assert twice[1:18:2].all() and not twice[18:].any(), "the same row again is nothing new"
     mean, spread = memory.corrected(np.arange(3), who, action, guess, centre, scale)
     assert np.abs(mean - score)[::2].max() < 0.1 * max(np.abs(guess - score)[::2].max(), 0.5)
     assert (spread[::2] < spread[1::2].min()).all()

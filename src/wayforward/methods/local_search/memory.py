@@ -43,11 +43,13 @@ class Memory:
         """Return what the stand-in alone says (m,)."""
         return self.stand_in.score(self.people.after(who, action))
 
-    def known(self, who: Who, action: Rows) -> Mask:
-        """(m,) bool: the model was asked about this action of the person."""
+    def unknown(self, who: Who, action: Rows) -> Mask:
+        """(m,) bool: the model was not asked about this action of the person, and no row before it is the same."""
         key = self._keys(who, action)
         at = np.minimum(np.searchsorted(self.seen, key), len(self.seen) - 1)
-        return self.seen[at] == key if len(self.seen) else np.zeros(len(who), dtype=bool)
+        new = self.seen[at] != key if len(self.seen) else np.ones(len(who), dtype=bool)
+        new[new] = first_of_each(key[new])
+        return np.asarray(new)
 
     @staticmethod
     def _keys(who: Who, action: Rows) -> np.ndarray:
@@ -75,8 +77,8 @@ class Memory:
             self.place = np.concatenate([self.place, np.zeros((n, short, d))], axis=1)
             self.value = np.concatenate([self.value, np.zeros((n, short, d))], axis=1)
         at %= _SIZE
-        self.key[who, at] = self._keys(who, action)
-        self.seen = np.sort(np.concatenate([self.seen, self._keys(who, action)]))
+        key = self.key[who, at] = self._keys(who, action)
+        self.seen = np.sort(np.concatenate([self.seen, key]))
         self.miss[who, at] = score - guess
         self.place[who, at], self.value[who, at] = self._place(who, action)
         self.count += np.bincount(who, minlength=len(self.count))
@@ -178,3 +180,10 @@ class Memory:
 
     def _alone(self, a: np.ndarray, scale: PerRow) -> np.ndarray:
         return np.asarray(_LEVEL + _LOCAL + _SLOPE * (a**2).sum(2) / scale[:, None] ** 2)
+
+
+def first_of_each(key: np.ndarray) -> Mask:
+    """(m,) bool: no key before this one is the same."""
+    out = np.zeros(len(key), dtype=bool)
+    out[np.unique(key, return_index=True)[1]] = True
+    return out

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.methods.local_search.candidates import set_values
-from wayforward.methods.local_search.memory import Memory
+from wayforward.methods.local_search.memory import Memory, first_of_each
 from wayforward.methods.local_search.polish import CandidatePolish
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import PerPerson, PerRow, Rows, Who
@@ -88,7 +88,7 @@ class Sparing(CandidatePolish):
         every = np.concatenate(lists, axis=1)
         row, option = np.nonzero(~np.isnan(every).all(2))
         action = every[row, option]
-        new = _first_of_each(row, action) & self._above_floor(who[row], action)
+        new = first_of_each(keys_of(np.column_stack([action, row]), 0)) & self._above_floor(who[row], action)
         if self.coupled:
             new[new] = self._rules_hold(who[row[new]], action[new])
         return who[row[new]], action[new]
@@ -158,8 +158,8 @@ class Sparing(CandidatePolish):
         """
         assert self.memory is not None and self.settings.stand_in is not None
         owner, action, guess, cost = rows
-        usable = (cost < self.cost[owner] - 1e-9) & ~self.memory.known(owner, action)
-        usable[usable] = _first_of_each(owner[usable], action[usable])
+        usable = cost < self.cost[owner] - 1e-9
+        usable[usable] = self.memory.unknown(owner[usable], action[usable])
         owner, action, guess, cost = (part[usable] for part in rows)
         bound = self.cost[owner]
         if not len(owner):
@@ -277,13 +277,21 @@ class Sparing(CandidatePolish):
         people, schema = self.people, self.schema
         part = people.parts(who, base)
         room = np.maximum(self.cost[who] - part.sum(1), 0.0)
+        # every share downwards and upwards at once: the arrays are small, and each call costs more than its rows
+        times = len(shares)
+        ends = self._ends(
+            np.tile(who, times), np.tile(part, (times, 1)), np.concatenate([share * room for share in shares])
+        )
+        side = np.repeat([-1.0, 1.0], len(who) * times)[:, None]
+        value = self._inside(np.tile(who, 2 * times), np.concatenate(ends), side)
+        every = (
+            value.reshape(2, times, len(who), self.d)
+            .transpose(2, 1, 0, 3)
+            .reshape(len(who), 2 * times, self.d)
+        )
         other = np.arange(self.d) != lead[:, None]
-        values = []
-        for share in shares:
-            for end, side in zip(self._ends(who, part, share * room), (-1.0, 1.0), strict=True):
-                value = self._inside(who, end, side)
-                values.append(np.where(other & (value != base) & ~schema.is_categorical, value, np.nan))
-        every = np.stack(values, axis=1)
+        fits = other[:, None] & (every != base[:, None]) & ~schema.is_categorical
+        every = np.where(fits, every, np.nan)
         row, turn, j = np.nonzero(~np.isnan(every))
         owners, trials = [who[row]], [set_values(base[row], j, every[row, turn, j])]
         at = np.flatnonzero(schema.is_categorical[schema.level_owner])
@@ -307,8 +315,9 @@ class Sparing(CandidatePolish):
             low[row, j], high[row, j] = least[each, j], most[each, j]
         return low, high
 
-    def _inside(self, who: Who, end: Rows, side: float) -> Rows:
-        """Return the values at or just within ends (m, d), as far as people may go; NaN where none is."""
+    def _inside(self, who: Who, end: Rows, side: np.ndarray) -> Rows:
+        """Return the values at or just within ends (m, d), downwards where side (m, 1) is -1, as far as people may go;
+        NaN where none is."""
         people, schema = self.people, self.schema
         end = np.clip(end, people.low[who], people.high[who])
         value = schema.snap(end)
@@ -371,17 +380,9 @@ class Sparing(CandidatePolish):
             fails = np.where(valid, fails, value)
 
 
-def _first_of_each(owner: Who, action: Rows) -> np.ndarray:
-    """Return (m,) bool: no row before this one is the same action of the same person."""
-    key = keys_of(np.column_stack([action, owner]), 0)
-    out = np.zeros(len(owner), dtype=bool)
-    out[np.unique(key, return_index=True)[1]] = True
-    return out
-
-
 def _first(owner: Who, worth: PerRow, size: int, sets: np.ndarray | None = None) -> np.ndarray:
     """Return positions of each person's rows that are worth most, sorted; with labels of sets (m,), few of one set."""
-    order = np.lexsort((np.arange(len(owner)), -worth, owner))
+    order = np.lexsort((-worth, owner))  # which is stable
     if sets is not None:
         by_set = order[np.lexsort((-worth[order], sets[order], owner[order]))]
         new = (np.diff(sets[by_set]) != 0) | (np.diff(owner[by_set]) != 0)
