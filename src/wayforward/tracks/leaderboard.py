@@ -24,7 +24,7 @@ _COINS = 9_999
 
 
 @dataclass(frozen=True)
-class Line:
+class BoardLine:
     """One submission on a track. tier: 1 for those that no other one beats. served: share of people (of the group that
     is served worst, named in `group`). cost: geometric mean of the cost as a multiple of the least that any entry found
     for the same person, over those served. beaten: who is better. notes: a line for each task that went wrong."""
@@ -45,7 +45,7 @@ class TrackBoard:
 
     track: Track
     tasks: Mapping[str, Mapping[str, Any]]
-    lines: tuple[Line, ...]
+    lines: tuple[BoardLine, ...]
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def _log(cost: np.ndarray) -> np.ndarray:
 
 def _lines(
     track: Track, tasks: Mapping[str, Mapping[str, Any]], entries: Sequence[TrackEntry]
-) -> tuple[Line, ...]:
+) -> tuple[BoardLine, ...]:
     names = list(dict.fromkeys(one.name for one in entries))
     found = {(one.name, one.task): one for one in entries}
     groups = [
@@ -227,7 +227,7 @@ def _lines(
         worst = int(np.argmin([served[i, cell == c].mean() for c in range(len(kinds))]))
         ratio = stats.mean(times[i])
         lines.append(
-            Line(
+            BoardLine(
                 tier[i], name, own[0].kind, stats.rate(served[i, cell == worst]),
                 Estimate(float(np.exp(ratio.value)), float(np.exp(ratio.low)), float(np.exp(ratio.high)), ratio.n),
                 tuple(names[j] for j in range(len(names)) if (j, i) in above),

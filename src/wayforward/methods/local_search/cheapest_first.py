@@ -61,6 +61,11 @@ class CheapestFirst:
         old[there] = people.cost(there, out[there, 0])
         # what is as cheap but for rounding gives way, so that the first option does not hang on k
         better = np.flatnonzero(price < old * (1.0 + self.boxes.within) - _LEAST)
+        as_good = price[better] >= old[better] * (1.0 - self.boxes.within)
+        first, mine = (np.where(np.isnan(a), people.x, a)[better] for a in (out[:, 0], self.action))
+        same = as_good & ~people.schema.differs(first, mine).any(1)
+        out[better[same], 0] = self.action[better[same]]  # beside which the others stand already
+        better = better[~same]
         if not better.size:
             return out
         others = out[better].copy()

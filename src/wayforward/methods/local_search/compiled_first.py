@@ -12,7 +12,7 @@ from wayforward.methods.local_search.listing import may_be_listed
 from wayforward.methods.local_search.lockstep import options_in_lockstep
 from wayforward.methods.local_search.search import fill_slots
 from wayforward.methods.local_search.starts import DESCENT, descended
-from wayforward.shapes import Actions, Mask
+from wayforward.shapes import Actions, Mask, Rows
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
@@ -58,12 +58,14 @@ class CompiledFirst:
         few = may_be_listed(people)  # who can do little has all of it looked at
         many = np.flatnonzero(~few)
         if many.size and seeker.judges:
-            self.out[many] = self._seek(many, self.k, limit)
+            self.out[many] = self._that_keep_rules(many, self._seek(many, self.k, limit))
             self.hint[many, 0] = self.out[many, 0]
         elif many.size and limit >= _HINT_ROWS:
             self._seek_past_the_rules(many)
         self._prove_of(self._empty & ~self._hinted & ~few)
-        last = self.out[:, -1 if self.settings.fill or not seeker.judges else 0]
+        # beside rules the compiled search may overlook alternatives
+        every = self.settings.fill or not seeker.judges or len(seeker.land.line) > 0
+        last = self.out[:, -1 if every else 0]
         self._go_on(np.flatnonzero(np.isnan(last).all(1) & ~self.none), few | (not self.final))
         if not self.final:
             return self.out, self.none
@@ -82,7 +84,23 @@ class CompiledFirst:
         if rest.size:  # nothing else led anywhere
             self.hint[rest, 0] = self.met[rest]
             self._go_on(rest, np.ones_like(few))
+        self._make_cheaper(np.flatnonzero(~self._empty & ~self._hinted & ~few))
         return self.out, self.none
+
+    def _make_cheaper(self, who: np.ndarray) -> None:
+        """Let the compiled search, which came to nothing by itself, go on from the first option that people have."""
+        if not who.size or self.limit < _HINT_ROWS:
+            return
+        mine = self.out[who, 0]
+        found = self._that_keep_rules(who, self._seek(who, 1, _HINT_ROWS, start=mine))[:, 0]
+        people = self.people
+        better = ~np.isnan(found).all(1)
+        better[better] = people.cost(who[better], found[better]) < people.cost(who[better], mine[better])
+        at = who[better]
+        if at.size:
+            out = np.full_like(self.out[at], np.nan)
+            out[:, 0] = found[better]
+            self.out[at] = self._added(people.take(at), out, self.out[at])
 
     @property
     def _empty(self) -> Mask:
@@ -99,10 +117,17 @@ class CompiledFirst:
         if who.size:
             self.none[who], self.met[who] = self.settings.prove(self.people.take(who))
 
-    def _seek(self, who: np.ndarray, k: int, limit: int | np.ndarray, everyone: bool = False) -> Actions:
+    def _seek(
+        self,
+        who: np.ndarray,
+        k: int,
+        limit: int | np.ndarray,
+        everyone: bool = False,
+        start: Rows | None = None,
+    ) -> Actions:
         """Return what the compiled search finds for some people (c, k, d), and count the rows that it asks about."""
         some = self.people if len(who) == self.people.n else self.people.take(who)
-        found = self.seeker.options(some, k, limit, everyone=everyone)
+        found = self.seeker.options(some, k, limit, everyone=everyone, start=start)
         if some is not self.people:
             self.people.rows[who] += some.rows
         return found
@@ -130,7 +155,7 @@ class CompiledFirst:
         if broken.size:
             found = self._seek(broken, _HINTS, _HINT_ROWS // _HINTS)
             if self.final:
-                self.hint[broken, 1] = self._that_keep_rules(broken, found)[:, 0]
+                self.hint[broken, 1] = self._cheapest(broken, self._that_keep_rules(broken, found))
         if more.size and self.k > 1:
             found = self._that_keep_rules(more, self._seek(more, self.k, self.limit))
             self.out[more, 1:] = found[:, 1:]
@@ -171,7 +196,7 @@ class CompiledFirst:
 
     def _that_keep_rules(self, who: np.ndarray, found: Actions) -> Actions:
         """Return those of some people's options (c, k, d) that keep all rules, in their order."""
-        if self.seeker.judges:
+        if self.seeker.judges and not len(self.seeker.land.line):  # else rounding may be decided elsewhere
             return found
         n, k, d = found.shape
         people, owner, action = self.people, np.repeat(who, k), found.reshape(-1, d)
@@ -179,6 +204,13 @@ class CompiledFirst:
         keeps = keeps.reshape(n, k)
         order = np.argsort(~keeps, axis=1, kind="stable")
         return np.take_along_axis(np.where(keeps[:, :, None], found, np.nan), order[:, :, None], axis=1)
+
+    def _cheapest(self, who: np.ndarray, found: Actions) -> Rows:
+        """(c, d): of each of some people's options (c, k, d) the cheapest, NaN where there is none."""
+        n, k, d = found.shape
+        cost = self.people.cost(np.repeat(who, k), found.reshape(-1, d)).reshape(n, k)
+        best = np.where(np.isnan(found).all(2), np.inf, cost).argmin(1)
+        return found[np.arange(n), best]
 
     def _added(self, people: Population, out: Actions, more: Actions) -> Actions:
         """Fill the slots of people who have an option with others, and take all of the others for who has none."""

@@ -4,7 +4,8 @@ Every kernel takes a forest and a net, one of which is None: what the other woul
 answer depends on the person alone: fixed orders, no fast-math, nothing left over from the person before. State is held
 in a few arrays, because every array that a kernel is given costs time to call and to compile it:
 
-per (rows, d): one number a feature, named by the constants below. mark (rows, d): whole numbers. one: single numbers.
+per (rows, d): one number a feature, named by the constants below, and then a row for each rule that is a sum.
+mark (rows, d): whole numbers. one: single numbers, and then what each such rule may come to at most.
 ok: the levels that the person may choose. pool (m, d + 1): settled options and their costs.
 """
 
@@ -32,7 +33,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 _INF = np.inf
 POOL_ROWS = 24  # settled options that are remembered for further slots
 _ATTEMPTS = 8  # ways of going less far that are tried for one more option
+_RULED = 1e-9  # how far beyond its bound a rule's sum may be
 _LEAST = 1e-12  # what costs less by less than this is not cheaper
+_PUSHES = 6  # features that are pushed in turn
+_WAYS = 12  # of a push: two ends, by halves less far, and a step
+_SOME = 64  # references that are tried for whom nothing leads anywhere, before all of them
 _REACH = 1.15  # a walk may cost this much more than the incumbent before it is settled
 
 # rows of `per`; the first come from `Terrain.feature`
@@ -42,10 +47,12 @@ PART, CHEAP, CHEAP_AT, RATE, RATE_AT, TOP, TOP_AT = range(18, 25)  # what a prof
 BEST, HERE, TRIAL, LEAD, LEAD_RATE, LEAD_TOP = range(25, 31)
 OWN_FIRST, OWN_LAST = range(31, 33)  # FIRST and LAST of the person, where a search is to stay within less
 UP_FROM, DOWN_FROM = range(33, 35)  # the nearest values on either side of X that are worth an effort
-PER_ROWS = 35
+NOTHING = 35  # NaN
+KEPT_FIRST, KEPT_LAST = range(36, 38)  # FIRST and LAST while a profile keeps within the rules
+PER_ROWS = 38
 # rows of `mark`
-MAY, ONLY, ACTIVE, CELL, FROM_CELL, TO_CELL, LOW_CELL, HIGH_CELL, STAMP, LEVELED, OWN_MAY = range(11)
-MARK_ROWS = 11
+MAY, ONLY, ACTIVE, CELL, FROM_CELL, TO_CELL, LOW_CELL, HIGH_CELL, STAMP, LEVELED, OWN_MAY, BACK = range(12)
+MARK_ROWS = 12
 # entries of `one`; the first come from `Terrain.number`
 FIXED, SLOPE, SQUARE, LOWEST, HIGHEST, GAP, BASE, UNIT = range(8)
 FIRST_GRID, GRID, LEADS, ROUNDS, STEPS = range(8, 13)
@@ -833,7 +840,7 @@ def _net_profile(
                         tried[0, count] = v
                         count += 1
                     old = v
-            if np.isnan(x) and moved:  # back to no value
+            if np.isnan(x) and moved and mark[BACK, f]:  # back to no value
                 tried[0, count] = x
                 count += 1
             done = _net_values(net, per, one, f, y[f], start, count)
@@ -850,7 +857,8 @@ def _net_profile(
         at_x = start
         if moved:
             at_x = tried[1, 0]
-            _consider(f, x, at_x, rest, start, total, per)
+            if mark[BACK, f]:
+                _consider(f, x, at_x, rest, start, total, per)
         at = 1 if moved else 0
         for side in range(2):
             end = sides[side]
@@ -978,6 +986,56 @@ def _section(
 
 
 @quick
+def _load(r: Any, y: Any, per: Any, one: Any) -> Any:
+    """By how much row y is beyond rule r; NaN where it hangs on a missing value."""
+    total = -one[ONE_SIZE + r]
+    for f in range(y.shape[0]):
+        if per[PER_ROWS + r, f] != 0.0:
+            total += per[PER_ROWS + r, f] * y[f]
+    return total
+
+
+@quick
+def _keeps(y: Any, per: Any, one: Any) -> Any:
+    """True where row y keeps the rules that are sums."""
+    for r in range(per.shape[0] - PER_ROWS):
+        if _load(r, y, per, one) > _RULED:
+            return False
+    return True
+
+
+@quick
+def _narrow(y: Any, per: Any, one: Any, mark: Any) -> Any:
+    """Let each feature alone, from y, move only to where all rules hold; return whether they hold in y."""
+    legal = _keeps(y, per, one)
+    for f in range(y.shape[0]):
+        per[KEPT_FIRST, f] = per[FIRST, f]
+        per[KEPT_LAST, f] = per[LAST, f]
+    for r in range(per.shape[0] - PER_ROWS):
+        broken = _load(r, y, per, one) > _RULED
+        for f in range(y.shape[0]):
+            weight = per[PER_ROWS + r, f]
+            if weight == 0.0:
+                mark[ACTIVE, f] = mark[ACTIVE, f] and not broken
+                continue
+            others = -one[ONE_SIZE + r]
+            for g in range(y.shape[0]):
+                if g != f and per[PER_ROWS + r, g] != 0.0:
+                    others += per[PER_ROWS + r, g] * y[g]
+            if np.isnan(others) or np.isinf(others):
+                continue
+            edge = -others / weight
+            x = per[X, f]
+            if weight > 0.0:
+                per[LAST, f] = min(per[LAST, f], lattice_inside(f, edge, -1.0, per))
+                mark[BACK, f] = mark[BACK, f] and not x > edge + per[TINY, f]
+            else:
+                per[FIRST, f] = max(per[FIRST, f], lattice_inside(f, edge, 1.0, per))
+                mark[BACK, f] = mark[BACK, f] and not x < edge - per[TINY, f]
+    return legal
+
+
+@quick
 def _profile(
     forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, y: Any, bound: Any, only: Any, grid: Any
 ) -> Any:
@@ -1000,11 +1058,22 @@ def _profile(
         mark[ACTIVE, f] = only[f] and total - per[PART, f] < bound
         if mark[ACTIVE, f] and changes >= one[MOST] and not _changed(f, y[f], per):
             mark[ACTIVE, f] = False
+        mark[BACK, f] = True
     start = 0.0
     if forest is not None:
         start = _forest_profile(forest, per, one, mark, ok, y, total, bound)
     if net is not None:
+        ruled = per.shape[0] > PER_ROWS
+        legal = True
+        if ruled:
+            legal = _narrow(y, per, one, mark)
         start = _net_profile(net, per, one, mark, ok, y, total, bound, grid)
+        if ruled:
+            for f in range(d):
+                per[FIRST, f] = per[KEPT_FIRST, f]
+                per[LAST, f] = per[KEPT_LAST, f]
+        if not legal:
+            start = -_INF
     return start, total, float(changes)
 
 
@@ -1173,7 +1242,7 @@ def _from_near(forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, po
     best = -1
     for i in range(hints.few.shape[0]):
         total = _project(hints.few[i], limit, per[TRIAL], per, one, mark, ok)
-        if total < limit:
+        if total < limit and _keeps(per[TRIAL], per, one):
             limit = total
             best = i
     if best < 0 or one[SPENT] >= one[LIMIT]:
@@ -1185,17 +1254,19 @@ def _from_near(forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, po
 
 
 @kernel
-def _from_all(forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, pool: Any, hints: Any) -> None:
-    """Nobody yet: all accepted references by what they cost, until one holds."""
-    n = hints.all.shape[0]
+def _from_any(
+    forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, pool: Any, references: Any, most: Any
+) -> None:
+    """Nobody yet: accepted references by what they cost, until one holds; at most so many."""
+    n = references.shape[0]
     cost = np.empty(n)
     for i in range(n):
-        cost[i] = _project(hints.all[i], _INF, per[TRIAL], per, one, mark, ok)
-    for i in np.argsort(cost):
+        cost[i] = _project(references[i], _INF, per[TRIAL], per, one, mark, ok)
+    for i in np.argsort(cost)[:most]:
         if cost[i] == _INF or one[SPENT] >= one[LIMIT]:
             return
-        total = _project(hints.all[i], _INF, per[TRIAL], per, one, mark, ok)
-        if _row(forest, net, per, one, mark, per[TRIAL]) >= 0.0:
+        total = _project(references[i], _INF, per[TRIAL], per, one, mark, ok)
+        if _keeps(per[TRIAL], per, one) and _row(forest, net, per, one, mark, per[TRIAL]) >= 0.0:
             total = _settle(forest, net, per, one, mark, ok, per[TRIAL], total)
             _offer(per[TRIAL], total, per, one, pool)
             return
@@ -1301,14 +1372,107 @@ def _exchange(forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, poo
             return
 
 
+@quick
+def _push_value(f: Any, way: Any, per: Any, ok: Any) -> Any:
+    """Where a feature may be pushed to: on either side to its end, by halves less far, or by a step; or its levels; the
+    value that it has in the incumbent where there is no such value."""
+    x, v = per[X, f], per[BEST, f]
+    if np.isnan(x):
+        return v
+    if per[KIND, f] > 0:
+        legal = way < per[N_LEVELS, f] and ok[int(per[LEVEL_AT, f]) + way]
+        return float(way) if legal else v
+    if way >= _WAYS:
+        return v
+    to = per[LAST, f] if way % 2 == 0 else per[FIRST, f]
+    if way >= _WAYS - 2:
+        to = v + per[STEP, f] if way % 2 == 0 else v - per[STEP, f]
+    elif way >= 2:
+        to = _snap(f, v + (to - v) * 0.5 ** (way // 2), per)
+    if np.isnan(to) or _too_little(f, to, per) or not (to >= per[FIRST, f] and to <= per[LAST, f]):
+        return v
+    return to
+
+
+@quick
+def _push(net: Any, per: Any, one: Any, mark: Any, ok: Any, pool: Any) -> Any:
+    """Push each feature of the incumbent farther than it must go, the most score per cost first: as far as pays best
+    when another change is taken back for it, then settle. True where that is cheaper."""
+    d = per.shape[1]
+    changes = 0
+    for f in range(d):
+        per[HERE, f] = per[BEST, f]
+        changes += _changed(f, per[BEST, f], per)
+    from_score = _net_row(net, per, one, per[HERE])
+    for f in range(d):
+        per[LEAD, f] = 0.0
+        if not mark[MAY, f] or (changes >= one[MOST] and not _changed(f, per[BEST, f], per)):
+            continue
+        paid = price_of(f, per[BEST, f], per[X, f], per[WEIGHT, f], per, one)
+        for way in range(max(_WAYS, int(per[N_LEVELS, f]))):
+            v = _push_value(f, way, per, ok)
+            if v == per[BEST, f] or np.isnan(v):
+                continue
+            more = price_of(f, v, per[X, f], per[WEIGHT, f], per, one) - paid
+            if more >= one[COST]:
+                continue
+            if one[SPENT] >= one[LIMIT]:
+                return False
+            per[HERE, f] = v
+            gain = _net_row(net, per, one, per[HERE]) - from_score
+            per[LEAD, f] = max(per[LEAD, f], gain / max(more, 1e-12))
+        per[HERE, f] = per[BEST, f]
+    improved = False
+    for _ in range(_PUSHES):
+        lead = -1
+        for f in range(d):
+            if per[LEAD, f] > 0.0 and (lead < 0 or per[LEAD, f] > per[LEAD, lead]):
+                lead = f
+        if lead < 0 or one[SPENT] >= one[LIMIT]:
+            break
+        per[LEAD, lead] = 0.0
+        best = one[COST]
+        for way in range(max(_WAYS, int(per[N_LEVELS, lead]))):
+            v = _push_value(lead, way, per, ok)
+            if v == per[BEST, lead] or np.isnan(v):
+                continue
+            for f in range(d):
+                per[HERE, f] = per[BEST, f]
+                mark[ONLY, f] = mark[MAY, f] and f != lead and _changed(f, per[BEST, f], per)
+            per[HERE, lead] = v
+            score, _, _ = _profile(
+                None, net, per, one, mark, ok, per[HERE], best - _LEAST, mark[ONLY], int(one[GRID])
+            )
+            f = _least_of(per[CHEAP], mark[ACTIVE])
+            if f >= 0 and per[CHEAP, f] < best:
+                best = per[CHEAP, f]
+                for g in range(d):
+                    per[TRIAL, g] = per[HERE, g]
+                per[TRIAL, f] = per[CHEAP_AT, f]
+        if best < one[COST] - _LEAST:
+            total = _total(per[TRIAL], per[WEIGHT], per, one)
+            total = _settle(None, net, per, one, mark, ok, per[TRIAL], total)
+            if _offer(per[TRIAL], total, per, one, pool):
+                improved = True
+    return improved
+
+
 @kernel
 def _search(
-    forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, pool: Any, hints: Any, last: Any
+    forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, pool: Any, hints: Any, start: Any, last: Any
 ) -> None:
-    """One option, acting on `may` only: left in `best` and `cost`."""
+    """One option, acting on `may` only: left in `best` and `cost`. start (d,): a row to begin from, all NaN: none."""
     one[COST] = _INF
     if forest is not None:
         forest.few[0] = -1
+    there = False
+    for f in range(start.shape[0]):
+        there = there or not np.isnan(start[f])
+        per[HERE, f] = start[f]
+    if there and _keeps(per[HERE], per, one) and _row(forest, net, per, one, mark, per[HERE]) >= one[GAP]:
+        total = _total(per[HERE], per[WEIGHT], per, one)
+        total = _settle(forest, net, per, one, mark, ok, per[HERE], total)
+        _offer(per[HERE], total, per, one, pool)
     for f in range(per[X].shape[0]):
         per[HERE, f] = per[X, f]
     _walk(forest, net, per, one, mark, ok, pool, per[HERE], 1.0, int(one[FIRST_GRID]))
@@ -1317,12 +1481,22 @@ def _search(
         if one[COST] < _INF:
             _cut(one[COST] * _REACH, forest, per, one, mark, ok)
     _lead(forest, net, per, one, mark, ok, pool)
-    if one[COST] == _INF and last:
-        _from_all(forest, net, per, one, mark, ok, pool, hints)
+    for every in range(2 if last else 0):
+        if one[COST] < _INF:
+            break
+        if every:
+            _from_any(forest, net, per, one, mark, ok, pool, hints.all, hints.all.shape[0])
+        else:
+            _from_any(forest, net, per, one, mark, ok, pool, hints.few, _SOME)
         if one[COST] < _INF:
             _lead(forest, net, per, one, mark, ok, pool)
     if one[COST] < _INF:
         _exchange(forest, net, per, one, mark, ok, pool)
+    if net is not None:
+        for _ in range(int(one[ROUNDS])):
+            if not (one[COST] < _INF and _push(net, per, one, mark, ok, pool)):
+                break
+            _exchange(forest, net, per, one, mark, ok, pool)
 
 
 @kernel
@@ -1495,7 +1669,7 @@ def _search_beside(
         for f in range(per.shape[1]):
             there = there or mark[MAY, f] > 0
         if there:
-            _search(forest, net, per, one, mark, ok, pool, hints, False)
+            _search(forest, net, per, one, mark, ok, pool, hints, per[NOTHING], False)
             if _is_new(out, count, least, per, one):
                 return True
         if one[SPENT] >= one[LIMIT]:
@@ -1516,11 +1690,12 @@ def _options(
     out: Any,
     levels: Any,
 ) -> Any:
-    """Write up to k options of one person to out (k, d), as rows after the change; return how many."""
+    """Write up to k options of one person to out (k, d), as rows after the change; return how many. out[0] is where
+    the search begins, all NaN for nowhere."""
     k, d = out.shape
     limit = one[LIMIT]
     _open_box(per, mark, ok, levels)
-    _search(forest, net, per, one, mark, ok, pool, hints, True)
+    _search(forest, net, per, one, mark, ok, pool, hints, out[0], True)
     if one[COST] == _INF:
         return 0
     _without_dearest(forest, net, per, one, mark, ok, pool)
@@ -1545,6 +1720,7 @@ def _seek(
 ) -> None:  # fmt: skip
     per, mark, one, pool, ok = room
     per[: land.feature.shape[0]] = land.feature
+    per[NOTHING] = np.nan
     one[: land.number.shape[0]] = land.number
     one[FIRST_GRID : STEPS + 1] = effort
     for f in range(per.shape[1]):
@@ -1565,6 +1741,15 @@ def _seek(
                 per[UP_FROM, f] = lattice_inside(f, per[X, f] + per[LEAST, f], 1.0, per)
                 per[DOWN_FROM, f] = lattice_inside(f, per[X, f] - per[LEAST, f], -1.0, per)
             mark[OWN_MAY, f] = wishes.free[i, f] and per[USED, f] > 0
+        for r in range(land.line.shape[0]):
+            d = per.shape[1]
+            one[ONE_SIZE + r] = land.line[r, 2 * d]
+            for f in range(d):
+                per[PER_ROWS + r, f] = land.line[r, f]
+                if land.line[r, d + f] != 0.0:
+                    one[ONE_SIZE + r] -= land.line[r, d + f] * wishes.x[i, f]
+            if np.isnan(one[ONE_SIZE + r]):
+                one[ONE_SIZE + r] = _INF
         one[MOST] = wishes.most[i]
         one[LIMIT] = wishes.limit[i]
         one[SPENT] = 0
@@ -1583,7 +1768,7 @@ def seek_in_forest(
     out: Any, score: Any, spent: Any,
 ) -> None:  # fmt: skip
     """Search for the people from begin to end: out (n, k, d) rows after the change, score (n, k), NaN where there is
-    none, rows spent (n,)."""
+    none, rows spent (n,). out[:, 0] is where the searches begin, all NaN for nowhere."""
     w, g, h, r = wishes, forest, hints, room
     _seek(
         Wishes(

@@ -9,6 +9,7 @@ import numpy as np
 from wayforward.methods.engines.seeker.records import CellForest, LayeredNet, Terrain
 from wayforward.model import kernels
 from wayforward.model.fast import apply_link
+from wayforward.rules.normal_form import Linear
 
 if TYPE_CHECKING:
     from wayforward.model.forms import DenseForm, FlatForest, Link
@@ -110,7 +111,8 @@ def terrain(
         ],
         dtype=np.float64,
     )
-    return Terrain(feature, np.array([fixed, slope, square, *margins, *forest], dtype=np.float64))
+    number = np.array([fixed, slope, square, *margins, *forest], dtype=np.float64)
+    return Terrain(feature, number, np.empty((0, 2 * schema.d + 1)))
 
 
 def level_rules(schema: Schema) -> tuple[list[tuple[int, np.ndarray]], bool]:
@@ -134,6 +136,35 @@ def level_rules(schema: Schema) -> tuple[list[tuple[int, np.ndarray]], bool]:
         after[:, :, j] = np.arange(count)
         found.append((j, np.asarray(rules.holds(before, after))[:, :, r]))
     return found, every
+
+
+def linear_rules(schema: Schema) -> tuple[np.ndarray, bool]:
+    """Return the rules that are sums of numbers below a bound, and whether these and `level_rules` are all.
+
+    Each row (2 d + 1,): what the values after the change count, what those before it count, the bound.
+    """
+    lines, every = [], True
+    if not schema.rules:
+        return np.empty((0, 2 * schema.d + 1)), True
+    rules = schema.compiled_rules
+    for involved, form in zip(rules.involved, rules.normal_form(), strict=True):
+        if involved.sum() == 1 and schema.has_levels[involved].all():
+            continue
+        clauses = () if form is None else form.clauses
+        if not clauses or schema.has_levels[involved].any():
+            every = False
+            continue
+        for clause in clauses:
+            atom = clause[0] if len(clause) == 1 else None
+            if not isinstance(atom, Linear) or atom.changed or atom.strict:
+                every = False
+                continue
+            line = np.zeros(2 * schema.d + 1)
+            for side, j, weight in atom.terms:
+                line[j if side == "after" else schema.d + j] += weight
+            line[-1] = atom.bound
+            lines.append(line)
+    return np.array(lines).reshape(-1, 2 * schema.d + 1), every
 
 
 def cell_forest(

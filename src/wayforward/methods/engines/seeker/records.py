@@ -20,10 +20,13 @@ class Terrain(NamedTuple):
     number: the cost of a change is fixed + slope * size + square * size^2; the score is min(margin - lowest,
     highest - margin), in units of the margin; gap: how far above 0 a score must be to be a yes in every precision;
     the margin of a forest is base + unit * sum of leaves.
+    line (r, 2 d + 1): rules that are sums of numbers: what the values after the change count, what those before it
+    count, and what both may come to at most. A rule that hangs on a missing value holds.
     """
 
     feature: Floats
     number: Floats
+    line: Floats
 
 
 class Wishes(NamedTuple):

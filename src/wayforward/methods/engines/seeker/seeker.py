@@ -32,7 +32,7 @@ class Seeker:
     """Search a person's options in compiled code, for a score that is one additive forest or one net.
 
     Make it with `Seeker.of`, which returns None where the model, the target or the cost is of another kind. It knows
-    rules about levels of one feature; `judges` is False where what it finds may break another rule, or is not all that
+    rules about levels of one feature, and for nets sums of numbers below a bound; `judges` is False where what it finds may break another rule, or is not all that
     an option must be, because something follows from it or it must be plausible: then it is a start.
     """
 
@@ -51,7 +51,7 @@ class Seeker:
         self.land, self.rules, self.judges = land, rules, judges
         number = land.number.copy()
         number[3:6] += number[5] * np.array([1.0, -1.0, -1.0])
-        self.strict = Terrain(land.feature, number)  # only what is a yes in every precision
+        self.strict = land._replace(number=number)  # only what is a yes in every precision
         self.gap = float(land.number[5])
         few = reference
         if len(reference) > _FEW:
@@ -69,6 +69,9 @@ class Seeker:
         if kernels.jit() is None or problem.robust is not None or problem.demanding:
             return None
         rules, every = packing.level_rules(problem.schema)
+        lines = None
+        if not every and problem.model.forest is None:
+            lines, every = packing.linear_rules(problem.schema)
         judges = every and problem.independent and problem.plausibility is None
         if not problem.cost.separable or problem.cost.step_sum() is None:
             return None
@@ -97,23 +100,25 @@ class Seeker:
         else:
             assert dense is not None
             net, used = packing.layered_net(dense, problem.schema, mix)
-        return cls(
-            problem.schema,
-            forest,
-            net,
-            packing.terrain(problem, used, margins, scale),
-            reference,
-            rules,
-            judges,
-        )
+        land = packing.terrain(problem, used, margins, scale)
+        if lines is not None:
+            land = land._replace(line=lines)
+        return cls(problem.schema, forest, net, land, reference, rules, judges)
 
     def options(
-        self, people: Population, k: int, limit: int | np.ndarray, *, everyone: bool = True
+        self,
+        people: Population,
+        k: int,
+        limit: int | np.ndarray,
+        *,
+        everyone: bool = True,
+        start: Rows | None = None,
     ) -> Actions:
         """Return up to k options a person (n, k, d). limit: rows a person and option. everyone: who has nothing tries
-        to become like any accepted reference, which spends the budget where nothing exists."""
+        to become like any accepted reference, which spends the budget where nothing exists. start (n, d): actions that
+        turn the decision, to make cheaper; NaN where there is none."""
         hints = self.hints if everyone else Hints(self.hints.all[:0], self.hints.few)
-        out, score, rows = self._seek(people, k, limit, self.land, hints)
+        out, score, rows = self._seek(people, k, limit, self.land, hints, start)
         # a score so near to the boundary is decided by the model itself; where it says no, the search is stricter
         who, option = np.nonzero(score < self.gap)
         if who.size:
@@ -140,11 +145,17 @@ class Seeker:
         model goes: nobody is asked about them and no row is counted. For a model that stands in for another one."""
         number = self.land.number.copy()
         number[3:5] += aim * np.array([1.0, -1.0])
-        out, score, _ = self._seek(people, k, limit, Terrain(self.land.feature, number), self.hints)
+        out, score, _ = self._seek(people, k, limit, self.land._replace(number=number), self.hints)
         return _actions(people, out, score)
 
     def _seek(
-        self, people: Population, k: int, limit: int | np.ndarray, land: Terrain, hints: Hints
+        self,
+        people: Population,
+        k: int,
+        limit: int | np.ndarray,
+        land: Terrain,
+        hints: Hints,
+        start: Rows | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         n, d = people.n, people.d
         level = np.array(people.levels, order="C") if self.n_levels else np.zeros((n, 1), dtype=np.bool_)
@@ -163,7 +174,10 @@ class Seeker:
             np.array(people.max_changes, dtype=np.int64),
             np.full(n, limit, dtype=np.int64) if np.ndim(limit) == 0 else np.array(limit, dtype=np.int64),
         )
-        out, score, rows = np.empty((n, k, d)), np.empty((n, k)), np.zeros(n, np.int64)
+        out, score, rows = np.full((n, k, d), np.nan), np.empty((n, k)), np.zeros(n, np.int64)
+        if start is not None:
+            there = ~np.isnan(start).all(1)
+            out[there, 0] = np.where(np.isnan(start[there]), people.x[there], start[there])
         jit = _kernels()
         seek = jit.seek_in_net if self.forest is None else jit.seek_in_forest
         try:
@@ -176,11 +190,11 @@ class Seeker:
 
     def _rooms(self, jit: ModuleType) -> tuple[CellForest | LayeredNet, Room]:
         """The model and the search with room of their own for one task."""
-        d = self.land.feature.shape[1]
+        d, r = self.land.feature.shape[1], len(self.land.line)
         room = Room(
-            np.zeros((jit.PER_ROWS, d)),
+            np.zeros((jit.PER_ROWS + r, d)),
             np.zeros((jit.MARK_ROWS, d), np.int64),
-            np.zeros(jit.ONE_SIZE),
+            np.zeros(jit.ONE_SIZE + r),
             np.empty((jit.POOL_ROWS, d + 1)),
             np.zeros(max(self.n_levels, 1), dtype=bool),
         )
