@@ -998,10 +998,10 @@ def _load(r: Any, y: Any, per: Any, one: Any) -> Any:
 @quick
 def _keeps(y: Any, per: Any, one: Any) -> Any:
     """True where row y keeps the rules that are sums."""
+    legal = True
     for r in range(per.shape[0] - PER_ROWS):
-        if _load(r, y, per, one) > _RULED:
-            return False
-    return True
+        legal = legal and not _load(r, y, per, one) > _RULED
+    return legal
 
 
 @quick
@@ -1459,7 +1459,16 @@ def _push(net: Any, per: Any, one: Any, mark: Any, ok: Any, pool: Any) -> Any:
 
 @kernel
 def _search(
-    forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, pool: Any, hints: Any, start: Any, last: Any
+    forest: Any,
+    net: Any,
+    per: Any,
+    one: Any,
+    mark: Any,
+    ok: Any,
+    pool: Any,
+    hints: Any,
+    start: Any,
+    last: Any,
 ) -> None:
     """One option, acting on `may` only: left in `best` and `cost`. start (d,): a row to begin from, all NaN: none."""
     one[COST] = _INF

@@ -32,8 +32,9 @@ class Seeker:
     """Search a person's options in compiled code, for a score that is one additive forest or one net.
 
     Make it with `Seeker.of`, which returns None where the model, the target or the cost is of another kind. It knows
-    rules about levels of one feature, and for nets sums of numbers below a bound; `judges` is False where what it finds may break another rule, or is not all that
-    an option must be, because something follows from it or it must be plausible: then it is a start.
+    rules about levels of one feature, and for nets sums of numbers below a bound; `judges` is False where what it
+    finds may break another rule, or is not all that an option must be, because something follows from it or it must be
+    plausible: then it is a start.
     """
 
     def __init__(
