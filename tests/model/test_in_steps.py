@@ -162,6 +162,17 @@ def test_what_may_be_read_amiss_is_asked_itself(numbers: Any) -> None:
     same_answers(one, wrapped(pipeline, fast=False), rows(40, 8, False))
 
 
+def test_a_number_that_is_changed_in_place_counts_at_once() -> None:
+    pipeline, x = fitted(HEADS["linear"](), SCALERS["standard"]()), rows(40, 8, False)
+    one = wrapped(pipeline)
+    before = one.native_path.predict(x)[0]
+    scaler = pipeline.steps[0][1].named_transformers_["numbers"][-1]
+    scaler.mean_[0] += 1000.0
+    after = one.native_path.predict(x)[0]
+    assert not np.array_equal(before, after)
+    np.testing.assert_array_equal(after, wrapped(pipeline, fast=False).native_path.predict(x)[0])
+
+
 def test_an_encoder_that_makes_other_bits_is_not_used() -> None:
     one = wrapped(fitted(HEADS["linear"](), SCALERS["standard"]()))
     native, encoder = one.native_path, one.fast.first_steps

@@ -69,12 +69,18 @@ class ReadFront:
     """The first steps of a pipeline as an encoder has read them; the steps themselves where that is not enough.
 
     The steps are asked about rows with a missing value, and from when on they are other than they were read: trained
-    again, or with another parameter.
+    again, with another parameter, or with another number in what they learned.
     """
 
     def __init__(self, front: Any, table: Table, encoder: Encoder) -> None:
         self.front, self.table, self.encoder = front, table, encoder
         self._read = [(part, dict(vars(part))) for step in front.steps for part in _parts(step[1])]
+        self._arrays = [
+            (array, array.copy())
+            for _, then in self._read
+            for value in then.values()
+            for array in _arrays(value)
+        ]
 
     def __call__(self, x: Floats) -> Any:
         """Rows (m, d) -> (m, e), what the steps make of them, to the last bit."""
@@ -95,11 +101,12 @@ class ReadFront:
         return isinstance(theirs, np.ndarray) and theirs.dtype == ours.dtype and np.array_equal(theirs, ours)
 
     def _as_read(self) -> bool:
-        return all(
+        same = all(
             len(vars(part)) == len(then)
             and all(vars(part).get(name) is value for name, value in then.items())
             for part, then in self._read
         )
+        return same and all(_unchanged(array, then) for array, then in self._arrays)
 
 
 def read_front(estimator: Any, table: Table, encoder: Encoder) -> tuple[ReadFront, Any] | None:
@@ -110,6 +117,18 @@ def read_front(estimator: Any, table: Table, encoder: Encoder) -> tuple[ReadFron
     front, head = steps
     parts = (part for step in front.steps for part in _parts(step[1]))
     return (ReadFront(front, table, encoder), head) if all(map(_is_read, parts)) else None
+
+
+def _arrays(value: Any) -> Iterator[np.ndarray]:
+    """Yield what a transformer has learned: an array, or those of a list of them."""
+    for one in value if isinstance(value, list) else (value,):
+        if isinstance(one, np.ndarray):
+            yield one
+
+
+def _unchanged(array: np.ndarray, then: np.ndarray) -> bool:
+    """Return whether an array still holds what it held; NaN is NaN."""
+    return bool(((array == then) | ((array != array) & (then != then))).all())
 
 
 def _is_read(part: Any) -> bool:
