@@ -29,6 +29,8 @@ import wayforward as wf
 from wayforward.groups import Groups
 from wayforward.modalities.graph.graph import shop
 from wayforward.modalities.image.sets import digits, shapes
+from wayforward.modalities.series import SeriesRecourse
+from wayforward.modalities.series.sets import machines
 from wayforward.palette import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
 from wayforward.schema.acts import ActModel, PlannedAct
 from wayforward.streams import keys_of
@@ -416,24 +418,46 @@ def undone() -> Figure:
     return figure
 
 
-#: pictures of methods for images (as it is, with the change, where) and for recommenders
+def sensors() -> SeriesRecourse:
+    """Answer which sensors keep a forest from calling a machine fine."""
+    made = machines(400, channels=4, times=30)
+    series, labels = made.series[:300], made.labels[:300]
+    forest = RandomForestClassifier(100, random_state=0).fit(series.reshape(300, -1), labels)
+    asked = wf.SeriesProblem(forest, series, favourable="fine", labels=labels, channels=made.channels)
+    worn = made.series[300:][made.labels[300:] == "worn"][:1]
+    return asked.recommend(worn, "comte")
+
+
+def wordless(figure: Figure) -> Figure:
+    """Take the words out of a figure."""
+    for ax in figure.axes:
+        ax.set(title="", xlabel="", ylabel="")
+        ax.set_title("", loc="left")
+        ax.tick_params(labelleft=False, labelbottom=False)
+    for legend in figure.legends:
+        legend.remove()
+    return figure
+
+
+#: pictures of methods for images and series (as it is, with the change, where) and for recommenders
 PICTURES: dict[str, Callable[[], Figure]] = {
     "prince": undone,
     "sedc-t": mark,
     "visual-counterfactuals": lambda: digit("visual-counterfactuals", 3, replace="cells"),
     "scout": lambda: digit("scout", 3, replace="distractor"),
+    "comte": lambda: sensors().figure(0),
     "gradual-construction": lambda: digit("gradual-construction", 1, units="pixels"),
 }
 
 
 def main(names: list[str]) -> None:
-    """Write the pictures of some methods, or of all, without fonts and without dates."""
+    """Write the pictures of some methods, or of all, without text, fonts and dates."""
     import matplotlib
 
     matplotlib.rcParams.update({"svg.hashsalt": "wayforward", "path.simplify": False})
     OUT.mkdir(parents=True, exist_ok=True)
     for name in names or [*SCENES, *PICTURES]:
-        figure = PICTURES[name]() if name in PICTURES else draw(name, SCENES[name]())
+        figure = wordless(PICTURES[name]()) if name in PICTURES else draw(name, SCENES[name]())
         drawn = io.StringIO()
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
         text = re.sub(
@@ -443,6 +467,8 @@ def main(names: list[str]) -> None:
         )
         (OUT / f"{name}.svg").write_text(re.sub(r"\s*\n\s*", "\n", text), encoding="utf-8")
         print(name, len(text))
+        if name == "comte":  # with its words, for the page about series
+            sensors().save(0, OUT.parent / "series.svg")
         if "--png" in sys.argv:
             figure.savefig(OUT / f"{name}.png", dpi=100)
 

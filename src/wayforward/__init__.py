@@ -41,6 +41,7 @@ _HOME = {
     "recommend_table": "scale",
     "TextProblem": "modalities.text",
     "ImageProblem": "modalities.image",
+    "SeriesProblem": "modalities.series",
     "SurvivalProblem": "modalities.survival",
     "RecommenderProblem": "modalities.graph",
     "attack": "impact.disclosure",
@@ -98,6 +99,7 @@ if TYPE_CHECKING:
     from wayforward.methods import method, methods_table, recommend
     from wayforward.modalities.graph import RecommenderProblem
     from wayforward.modalities.image import ImageProblem
+    from wayforward.modalities.series import SeriesProblem
     from wayforward.modalities.survival import SurvivalProblem
     from wayforward.modalities.text import TextProblem
     from wayforward.model import Access, wrap

@@ -83,6 +83,7 @@ METHODS = Registry(
         "sedc-t": "sedc_t:SedcT",
         "visual-counterfactuals": "visual_counterfactuals:VisualCounterfactuals",
         "scout": "scout:Scout",
+        "comte": "comte:Comte",
         "gradual-construction": "gradual_construction:GradualConstruction",
         "prince": "prince:Prince",
         "survival-counterfactuals": "survival_counterfactuals:SurvivalCounterfactuals",

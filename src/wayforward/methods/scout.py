@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from wayforward.errors import UnsupportedModel
-from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.distractors import accepted_people, distractor_values
+from wayforward.methods.base import Budget
+from wayforward.methods.engines.distractors import FromDistractors, distractor_values
 from wayforward.methods.engines.edits import by_score
 from wayforward.methods.engines.gradient.descent import Descent
 from wayforward.methods.engines.padding import padded_blocks
@@ -68,7 +68,7 @@ class Attributions(Descent):
 
 
 @dataclass
-class Scout(Method):
+class Scout(FromDistractors):
     """Replace what tells today's class from the wanted one, the most telling first, until the decision turns.
 
     How much a part tells is D = q(today's class) * (max q(wanted class) - q(wanted class)) * q(certainty), where q is
@@ -94,7 +94,6 @@ class Scout(Method):
     summary: ClassVar[str] = "replaces what tells today's class from the wanted one, by gradients alone"
     citation: ClassVar[str] = "Wang & Vasconcelos (2020), CVPR, arXiv:2004.07769"
     needs: ClassVar[int] = Access.GRADIENT
-    copies_people: ClassVar[bool] = True
 
     most: int | None = None
     complete: bool = True
@@ -103,15 +102,12 @@ class Scout(Method):
     def __post_init__(self) -> None:
         check_least(self, most=1, block=1)
 
-    def _copies(self, problem: Problem) -> bool:
-        return (problem.table_left or problem.reference is not None) and super()._copies(problem)
-
     def _fit(self, problem: Problem) -> None:
         if problem.target.interval is not None:
             raise UnsupportedModel(
                 f"'{self.name}' compares classes, and this model gives a prediction. Use 'sedc'."
             )
-        self.others_ = accepted_people(problem, self.name)
+        super()._fit(problem)
         span = np.ones(problem.schema.d)
         self.attributions_ = Attributions(problem, self.name, device=None, span=span, block=self.block)
 

@@ -27,9 +27,9 @@ class SurveyedSystem:
     remark: str = ""
 
 
-_OF_IMAGES, _OF_CURVES = "also of images (ImageProblem)", "on survival models (SurvivalProblem)"
+_OF_BOTH = "also of images (ImageProblem) and series (SeriesProblem)"
+_OF_CURVES = "on survival models (SurvivalProblem)"
 _OF_GRAPHS = "on recommenders (RecommenderProblem), and linear models"
-_SERIES = "time series are no kind of data here yet"
 _TRAINED = "no method: trains another model, wayforward.training.{}"
 _NONE = "not built"
 
@@ -49,7 +49,7 @@ SURVEYED: tuple[SurveyedSystem, ...] = tuple(
         ("2018-09", "Actionable Recourse", "ILP", "white-box", "actionable-recourse", ""),
         ("2018-11", "Weighted CFs", "heuristic", "query", "weighted-counterfactuals", ""),
         ("2019-01", "Efficient Search", "MILP", "white-box", "efficient-search", ""),
-        ("2019-04", "CF Visual Expl.", "greedy search", "white-box", "visual-counterfactuals", _OF_IMAGES),
+        ("2019-04", "CF Visual Expl.", "greedy search", "white-box", "visual-counterfactuals", _OF_BOTH),
         ("2019-05", "MACE", "SAT", "white-box", "mace", ""),
         ("2019-05", "DiCE", "grad opt", "gradient", "dice", ""),
         ("2019-05", "CERTIFAI", "gen alg", "query", "certifai", ""),
@@ -77,9 +77,9 @@ SURVEYED: tuple[SurveyedSystem, ...] = tuple(
         ("2020-02", "MINT", "SAT", "white-box", "mint", ""),
         ("2020-03", "ViCE", "heuristic", "query", "vice", ""),
         ("2020-03", "Plausible CFs", "grad opt + gen alg", "dataset", "plausible-counterfactuals", ""),
-        ("2020-04", "SEDC-T", "heuristic", "query", "sedc-t", _OF_IMAGES),
+        ("2020-04", "SEDC-T", "heuristic", "query", "sedc-t", _OF_BOTH),
         ("2020-04", "MOC", "gen alg", "query", "moc", ""),
-        ("2020-04", "SCOUT", "grad opt", "gradient", "scout", _OF_IMAGES),
+        ("2020-04", "SCOUT", "grad opt", "gradient", "scout", _OF_BOTH),
         ("2020-04", "ASP-based CFs", "answer-set prog.", "query", "asp", ""),
         ("2020-05", "CBR-based CFs", "heuristic", "query + data", "cbr", ""),
         ("2020-06", "Survival Model CFs", "gen alg", "query", "survival-counterfactuals", _OF_CURVES),
@@ -89,9 +89,9 @@ SURVEYED: tuple[SurveyedSystem, ...] = tuple(
         ("2020-07", "DACE", "MILP", "white-box", "dace", ""),
         ("2020-07", "CRUDS", "grad opt", "gradient/data", "cruds", ""),
         ("2020-07", "Gradient Boosted CFs", "heuristic", "data", "gradient-boosted-counterfactuals", ""),
-        ("2020-08", "Gradual Construction", "heuristic", "class prob.", "gradual-construction", _OF_IMAGES),
+        ("2020-08", "Gradual Construction", "heuristic", "class prob.", "gradual-construction", _OF_BOTH),
         ("2020-08", "DECE", "grad opt", "gradient", "dece", "subgroups by Dece.subgroup; no interface"),
-        ("2020-08", "Time Series CFs", "heuristic", "query", "", _SERIES),
+        ("2020-08", "Time Series CFs", "heuristic", "query", "comte", "also of series (SeriesProblem)"),
         ("2020-08", "PermuteAttack", "gen alg", "query", "permute-attack", ""),
         ("2020-10", "Fair Causal Recourse", "grad opt/brute force", "gradient/query", "",
          "audits measure it (twins); trains another model, wayforward.training.CausallyFairInputs"),

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.distractors import accepted_people, distractor_values
+from wayforward.methods.base import Budget
+from wayforward.methods.engines.distractors import FromDistractors, distractor_values
 from wayforward.methods.engines.edits import EditSearch, Replacements, Swaps
 from wayforward.methods.settings import check_least
-from wayforward.model import Access
 from wayforward.problem.batching import distinct_changes
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
-    from wayforward.problem import Population, Problem
+    from wayforward.problem import Population
     from wayforward.problem.population import Worth
     from wayforward.streams import Streams
 
@@ -24,7 +23,7 @@ _TINY = 1e-300
 
 
 @dataclass
-class VisualCounterfactuals(Method):
+class VisualCounterfactuals(FromDistractors):
     """Replace one part after another by a part of a distractor, which has the wanted answer, until the decision turns.
 
     Each time the swap with the largest log-probability of the wanted class is made, and none is taken back. For an
@@ -48,20 +47,12 @@ class VisualCounterfactuals(Method):
         "swaps cells of an image, or values, with one that has the wanted answer, best first"
     )
     citation: ClassVar[str] = "Goyal et al. (2019), ICML, arXiv:1904.07451"
-    needs: ClassVar[int] = Access.PROBABILITY
-    copies_people: ClassVar[bool] = True
     chunk: ClassVar[int] = 256
 
     most: int | None = None
 
     def __post_init__(self) -> None:
         check_least(self, most=1)
-
-    def _copies(self, problem: Problem) -> bool:
-        return (problem.table_left or problem.reference is not None) and super()._copies(problem)
-
-    def _fit(self, problem: Problem) -> None:
-        self.others_ = accepted_people(problem, self.name)
 
     def _recommend(self, people: Population, k: int, streams: Streams, budget: Budget) -> Actions:
         limit = budget.rows_or(50_000)

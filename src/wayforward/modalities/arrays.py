@@ -10,14 +10,15 @@ import base64
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from wayforward.errors import DataError, ModelError, require
-from wayforward.modalities.model import listed, of_function
+from wayforward.errors import DataError, ModelError, ProblemError, require
+from wayforward.modalities.model import listed, of_function, safely
 from wayforward.modalities.units import things_of
 from wayforward.model import Access, Adapted, WrapOptions, register_adapter, wrap
+from wayforward.model.adapted import label_indices
 from wayforward.model.adapters import library_of
 from wayforward.model.adapters import torch_module as torch_adapter
 from wayforward.model.encoder import NotRead
@@ -51,6 +52,45 @@ def decode_array(text: str) -> np.ndarray:
         raise DataError(
             "The value that a row carries is no array. Make rows with the problem's own `rows`."
         ) from None
+
+
+@dataclass
+class CheckedLabels:
+    """Labels of a segmenter, checked: whole numbers from 0 without a gap. thing, place: in errors, "image", "pixel"."""
+
+    segmenter: Callable[[np.ndarray], np.ndarray]
+    thing: str
+    place: str
+
+    def __call__(self, array: np.ndarray) -> np.ndarray:
+        """(h, w, ...) -> (h, w). Raises: ProblemError."""
+        label = np.asarray(self.segmenter(array))
+        if label.shape != array.shape[:2] or label.dtype.kind not in "iu":
+            raise ProblemError(
+                f"units gave labels of shape {label.shape} and type {label.dtype} for {self.thing} of {array.shape[0]} "
+                f"by {array.shape[1]}. Return one whole number a {self.place}."
+            )
+        return np.unique(label, return_inverse=True)[1].reshape(label.shape)
+
+
+@dataclass(frozen=True)
+class ConstantFill:
+    """One value for all."""
+
+    value: float
+
+    def __call__(self, array: np.ndarray) -> np.ndarray:
+        """Any shape -> the same."""
+        return np.full(array.shape, float(self.value))
+
+
+def nearest(others: np.ndarray, array: np.ndarray, many: int = 1, scale: Any = 1.0) -> np.ndarray:
+    """Return the nearest (many, *shape) of other arrays (R, *shape), or all where there are fewer; of equals the first.
+
+    By the sum of squares of differences, each divided by `scale`, that fits the shape.
+    """
+    gap = (((others - array) / scale).reshape(len(others), -1) ** 2).sum(1)
+    return np.asarray(others[gap.argsort(kind="stable")[:many]])
 
 
 class ArrayParts(NamedTuple):
@@ -184,14 +224,24 @@ def plain_schema(names: Sequence[str], low: float, high: float) -> Schema:
 class ArrayModel:
     """A model of arrays: a scikit-learn classifier on flattened arrays, a torch module, or a function.
 
-    units: how a row becomes an array. classes: of a function or a module, its labels in column order. channels_last:
-    the last axis holds channels, which a torch module has first.
+    units: how a row becomes an array. classes: of a function or a module, its labels in column order. channels: the
+    axis that holds channels, which a torch module has first; None: there is one channel and no axis. flat: an estimator
+    takes flattened arrays; else arrays as they are.
     """
 
     def __init__(
-        self, model: Any, units: Composer, classes: Sequence[Any] | None = None, channels_last: bool = False
+        self,
+        model: Any,
+        units: Composer,
+        classes: Sequence[Any] | None = None,
+        channels: Literal["first", "last"] | None = None,
+        flat: bool = True,
     ) -> None:
-        self.model, self.units, self.classes, self.channels_last = model, units, classes, channels_last
+        self.model, self.units, self.classes, self.channels, self.flat = model, units, classes, channels, flat
+
+    def with_units(self, units: Composer) -> ArrayModel:
+        """Return the same model behind other units."""
+        return ArrayModel(self.model, units, self.classes, self.channels, self.flat)
 
     def __repr__(self) -> str:
         return f"ArrayModel({type(self.model).__name__})"
@@ -199,10 +249,10 @@ class ArrayModel:
     def shaped(self, flat: Any) -> Any:
         """(m, P) array or tensor -> (m, *shape), or (m, channels, ...) as a torch module has it."""
         made = flat.reshape(-1, *self.units.shape)
-        if library_of(self.model) != _TORCH:
+        if library_of(self.model) != _TORCH or self.channels == "first":
             return made
-        if not self.channels_last:
-            return made if len(self.units.shape) > 2 else made[:, None]
+        if self.channels is None:
+            return made[:, None]
         order = (0, made.ndim - 1, *range(1, made.ndim - 1))
         return made.permute(*order) if hasattr(made, "permute") else made.transpose(order)
 
@@ -220,12 +270,60 @@ def adapt(given: ArrayModel, schema: Schema, options: WrapOptions) -> Adapted:
 
     if library_of(model) == _TORCH:
         return _of_module(given, schema, options, arrays)
-    if hasattr(model, "predict"):
+    if hasattr(model, "predict") and given.flat:
         return _of_estimator(given, schema, options)
     what = f"{'x'.join(map(str, units.shape))} arrays"
     size = ", ".join(map(str, units.shape))
-    advice = f"Give a fitted classifier, a torch module, or a function of (m, {size}) arrays."
-    return of_function(model, arrays, schema, options, what, advice)
+    advice = f"Give a fitted classifier, a torch module, or a function of (m, {size}) arrays that gives probabilities."
+    if hasattr(model, "predict"):
+        return _of_whole(given, arrays, schema, options, what, advice)
+    made = of_function(model, arrays, schema, options, what, advice)
+    return replace(made, predict=_piecewise(made.predict, size_of(units)))
+
+
+def size_of(units: Composer) -> int:
+    """Return how many numbers an array has."""
+    return int(np.prod(units.shape))
+
+
+def _piecewise(
+    ask: Callable[[Floats], tuple[Floats, Ints]], size: int
+) -> Callable[[Floats], tuple[Floats, Ints]]:
+    """Ask about rows (m, d) in pieces whose arrays, of `size` numbers each, fit in memory together."""
+    step = max(1, _AT_ONCE // size)
+
+    def predict(rows: Floats) -> tuple[Floats, Ints]:
+        starts = range(0, max(len(rows), 1), step)
+        outputs, labels = zip(*(ask(rows[begin : begin + step]) for begin in starts), strict=True)
+        return np.concatenate(outputs), np.concatenate(labels)
+
+    return predict
+
+
+def _of_whole(
+    given: ArrayModel,
+    arrays: Callable[[Floats], Any],
+    schema: Schema,
+    options: WrapOptions,
+    what: str,
+    advice: str,
+) -> Adapted:
+    """An estimator that takes arrays as they are: it says the label, its probabilities alone are the fast path."""
+    model = given.model
+    if not hasattr(model, "predict_proba"):
+        raise ModelError(f"{options.name} has no predict_proba. {advice}")
+    classes = options.classes if options.classes is not None else tuple(np.asarray(model.classes_).tolist())
+    made = of_function(model.predict_proba, arrays, schema, replace(options, classes=classes), what, advice)
+    likely = _piecewise(made.predict, size_of(given.units))
+
+    def labelled(rows: Floats) -> tuple[Floats, Ints]:
+        labels = safely(lambda: model.predict(arrays(rows)), options.name, what, advice)
+        return made.predict(rows)[0], label_indices(labels, classes, options.name)
+
+    predict = _piecewise(labelled, size_of(given.units))
+    return replace(
+        made, predict=predict, read=lambda: ArrayFast(lambda rows: likely(rows)[0], None), askings=2
+    )
 
 
 class ArrayNetwork(TorchNetwork):
@@ -286,7 +384,7 @@ def _of_module(
 
 def _of_estimator(given: ArrayModel, schema: Schema, options: WrapOptions) -> Adapted:
     units = given.units
-    size = int(np.prod(units.shape))
+    size = size_of(units)
     if size > MOST_NUMBERS:
         raise ModelError(
             f"{options.name} would be given rows of {size:,} numbers; up to {MOST_NUMBERS:,} are supported. Give a "
@@ -297,14 +395,8 @@ def _of_estimator(given: ArrayModel, schema: Schema, options: WrapOptions) -> Ad
     assert isinstance(inner, Wrapped)
     fast = inner.fast
 
-    def composed(rows: Floats, ask: Callable[[Floats], Any]) -> list[Any]:
-        step = max(1, _AT_ONCE // size)
-        starts = range(0, max(len(rows), 1), step)
-        return [ask(units.compose(rows[begin : begin + step], schema)) for begin in starts]
-
-    def predict(rows: Floats) -> tuple[Floats, Ints]:
-        outputs, labels = zip(*composed(rows, inner.native_path.predict), strict=True)
-        return np.concatenate(outputs), np.concatenate(labels)
+    def composed(ask: Callable[[Floats], Any]) -> Callable[[Floats], Any]:
+        return lambda rows: ask(units.compose(rows, schema))
 
     def read() -> Fast:
         if fast is None:
@@ -315,8 +407,10 @@ def _of_estimator(given: ArrayModel, schema: Schema, options: WrapOptions) -> Ad
             network = ArrayNetwork(
                 units, schema, lambda flat: whole.margin(whole.encode(flat)), whole.link, whole.device
             )
-        return ArrayFast(lambda rows: np.concatenate(composed(rows, fast.outputs)), network)
+        quick = _piecewise(composed(lambda flat: (fast.outputs(flat), np.zeros(len(flat), np.int64))), size)
+        return ArrayFast(lambda rows: quick(rows)[0], network)
 
+    predict = _piecewise(composed(inner.native_path.predict), size)
     return replace(
         inner.native_path, predict=predict, read=read, decision=inner.decision, name=options.name, table=None
     )

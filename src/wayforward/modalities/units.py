@@ -25,21 +25,27 @@ def padded_size(count: int) -> int:
 
 @lru_cache(maxsize=32)
 def unit_schema(
-    thing: str, unit: str, size: int, instead: tuple[str, ...] = ("removed",), example: str = ""
+    thing: str,
+    unit: str,
+    size: int,
+    instead: tuple[str, ...] = ("removed",),
+    example: str = "",
+    names: tuple[str, ...] = (),
+    alike: bool = False,
 ) -> Schema:
     """Return the schema of things with up to `size` units.
 
     thing: name of the carried feature. unit: of a unit, "word" for "word 1", "word 2". instead: what may become of a
-    unit that is there; several are categories. example: the thing that a model is asked about when it is nobody's.
+    unit that is there, in the order in which it is tried. example: the thing that a model is asked about when it is
+    nobody's. names: of the first units, their own. alike: every unit chooses among the places of all, as categories.
     """
     levels = (*instead, "there")
-    binary = len(levels) == 2
     units = [
         Feature(
-            name=f"{unit} {i + 1}",
-            kind="binary" if binary else "categorical",
+            name=names[i] if i < len(names) else f"{unit} {i + 1}",
+            kind="binary" if len(levels) == 2 else "categorical" if alike else "ordinal",
             levels=levels,
-            direction="decrease" if binary else "any",
+            direction="any" if alike and len(levels) > 2 else "decrease",
         )
         for i in range(size)
     ]

@@ -37,16 +37,20 @@ def tidy(people: Population, who: np.ndarray, action: np.ndarray) -> np.ndarray:
     return np.where(people.schema.differs(out, people.x[who]), out, np.nan)
 
 
-def distinct_changes(people: Population, who: np.ndarray, action: np.ndarray, k: int) -> np.ndarray:
+def distinct_changes(
+    people: Population, who: np.ndarray, action: np.ndarray, k: int, better: np.ndarray | None = None
+) -> np.ndarray:
     """(n, k, d): of the rows who (m,), action (m, d), each person's k cheapest that change different features.
 
-    Where there are fewer than k different sets of features, the next cheapest rows fill up.
+    Where there are fewer than k different sets of features, the next cheapest rows fill up. better (m,): of equal cost
+    and number those with the highest come first.
     """
     out = np.full((people.n, k, people.d), np.nan)
     if not len(who):
         return out
     cost, acted = people.cost(who, action).round(12), ~np.isnan(action)
-    order = np.lexsort((*np.nan_to_num(action, nan=np.inf).T[::-1], acted.sum(1), cost, who))
+    first = np.zeros(len(who)) if better is None else -better
+    order = np.lexsort((*np.nan_to_num(action, nan=np.inf).T[::-1], first, acted.sum(1), cost, who))
     label = np.unique(np.packbits(acted, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
     grouped = order[np.lexsort((np.arange(len(order)), label[order], who[order]))]
     repeat = np.empty(len(order), dtype=np.int64)  # cheaper rows of this person that change the same features

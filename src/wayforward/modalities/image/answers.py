@@ -2,55 +2,37 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from wayforward.answers import words
 from wayforward.answers.figure_style import figure_style, new_figure
-from wayforward.answers.figures import svg
-from wayforward.errors import DataError
 from wayforward.language import gettext, ngettext
-from wayforward.modalities.answers import LetterPart, Phrases, UnitRecourse
-from wayforward.modalities.arrays import ArrayUnits, PlainArrays, decode_array
+from wayforward.modalities.answers import Phrases
+from wayforward.modalities.array_answers import ArrayRecourse
+from wayforward.modalities.arrays import ArrayUnits, PlainArrays
 from wayforward.modalities.image.segments import Grid
 from wayforward.palette import GREY, ORANGE
-from wayforward.plain_files import as_path, write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _LISTED = 6  # parts that a sentence names
-_ENDS = {".png": "png", ".svg": "svg"}
 
 
 @dataclass(frozen=True)
-class ImageRecourse(UnitRecourse):
-    """Up to k changed images for each of n images. recourse: the same as rows, for evaluation and files."""
+class ImageRecourse(ArrayRecourse):
+    """Up to k changed images (h, w) or (h, w, c) for each of n. recourse: the same as rows, for evaluation and files.
 
-    contents: tuple[str, ...]
-    composer: ArrayUnits | PlainArrays
+    The units of a grid are its cells, row by row.
+    """
+
+    thing: ClassVar[str] = "image"
+
     grid: Grid | None = None
-
-    def before(self, i: int) -> np.ndarray:
-        """Return image i as it is, (h, w) or (h, w, c)."""
-        return np.asarray(decode_array(self.contents[self._row(i)]).reshape(self.composer.shape))
-
-    def after(self, i: int, option: int = 0) -> np.ndarray:
-        """Return the exact image that was judged, (h, w) or (h, w, c); image i itself where there is no such option."""
-        if option not in self.options(i):
-            return self.before(i)
-        row = self.recourse.after[self._row(i), option][None]
-        schema = self.recourse.problem.schema
-        return np.asarray(self.composer.compose(row, schema)[0].reshape(self.composer.shape))
-
-    def changed(self, i: int, option: int = 0) -> list[int]:
-        """Return the units that an option changes: cells row by row, segments or pixels, from 0."""
-        return self._units(i, option, 0 if isinstance(self.composer, PlainArrays) else 1)
 
     def mask(self, i: int, option: int = 0) -> np.ndarray:
         """Return (h, w) bool: the pixels of the units that an option changes."""
@@ -59,11 +41,7 @@ class ImageRecourse(UnitRecourse):
 
     def sentence(self, i: int, option: int = 0) -> str:
         """Return an option in one sentence: how many parts would have to change, and where they are."""
-        units = self.changed(i, option)
-        if not units:
-            raise DataError(
-                f"Image {i} has no option {option}: {self.recourse.outcome[self._row(i), 0].value}"
-            )
+        units = self._need(i, option)
         many = words.spelled(len(units))
         if isinstance(self.composer, PlainArrays):
             return ngettext(
@@ -93,7 +71,7 @@ class ImageRecourse(UnitRecourse):
 
         What changes has a frame. Raises: DataError where there is no such option; MissingExtra without matplotlib.
         """
-        self.sentence(i, option)  # says what is missing
+        self._need(i, option)
         before, after = (_grey(values, self.composer) for values in (self.before(i), self.after(i, option)))
         gap = np.abs(self.after(i, option) - self.before(i).astype(np.float64))
         gap = gap if gap.ndim == 2 else gap.max(2)
@@ -123,28 +101,6 @@ class ImageRecourse(UnitRecourse):
                 _frame(ax, self.mask(i, option))
         return figure
 
-    def svg(self, i: int, option: int = 0) -> str:
-        """Return the picture of an option as inline SVG with title and description; the same option, the same text."""
-        name = f"image-{self._row(i)}-{option}"
-        return svg(self.figure(i, option), name, self._phrases(i + 1).numbered, self.alt(i, option))
-
-    def save(self, i: int, path: str | Path, option: int = 0) -> Path:
-        """Write the picture of an option as PNG or SVG, as the end of the name says; return its path.
-
-        Raises: DataError for another end, and where there is no such option; WriteError.
-        """
-        at = as_path(path)
-        if at.suffix.lower() not in _ENDS:
-            raise DataError(f"'{at.name}' ends in neither .png nor .svg. Give one of them.")
-        if at.suffix.lower() == ".svg":
-            write_bytes(at, self.svg(i, option).encode("utf-8"))
-            return at
-        out = io.BytesIO()
-        described = {"Software": None, "Description": self.alt(i, option)}
-        self.figure(i, option).savefig(out, format="png", dpi=144, metadata=described)
-        write_bytes(at, out.getvalue())
-        return at
-
     def _phrases(self, number: int = 0) -> Phrases:
         return Phrases(
             title=gettext("What would have to be different in these pictures"),
@@ -159,20 +115,6 @@ class ImageRecourse(UnitRecourse):
                 "This says what the model looks at. It does not say that your picture should be changed."
             ),
         )
-
-    def _shown(self, i: int, option: int) -> LetterPart:
-        return LetterPart("figure", self.svg(i, option), "")
-
-    def _missing(self, i: int) -> str:
-        return f"There is no image {i}; there are {len(self.contents)}, from 0."
-
-    def _labels(self, i: int) -> np.ndarray:
-        """(h, w, c) the unit of each number."""
-        content = self.contents[self._row(i)]
-        shape = decode_array(content).shape
-        if isinstance(self.composer, PlainArrays):
-            return np.arange(int(np.prod(shape))).reshape(shape)
-        return self.composer.parts(content).label.reshape(shape)
 
     def _places(self, i: int, units: list[int]) -> str:
         label = self._labels(i)[:, :, 0] if not isinstance(self.composer, PlainArrays) else self._labels(i)

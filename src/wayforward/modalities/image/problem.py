@@ -3,62 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from wayforward.errors import DataError, ProblemError, shown
+from wayforward.modalities.array_problem import ArrayProblem
 from wayforward.modalities.arrays import (
     MOST_NUMBERS,
     ArrayModel,
     ArrayUnits,
+    CheckedLabels,
+    ConstantFill,
     PlainArrays,
-    decode_array,
     encode_array,
     plain_schema,
 )
 from wayforward.modalities.image.answers import ImageRecourse
 from wayforward.modalities.image.segments import (
     BlurFill,
-    ConstantFill,
     DistractorFill,
     Grid,
     MeanFill,
     Quickshift,
 )
-from wayforward.modalities.problem import UnitProblem
-from wayforward.modalities.units import padded_size, unit_rows, unit_schema
-from wayforward.model import wrap
+from wayforward.modalities.units import padded_size, unit_schema
 from wayforward.model.adapters import library_of
-from wayforward.problem import Problem, Target
-from wayforward.problem.cost import LpMix
+from wayforward.problem import Target
 from wayforward.recourse import Recourse
 from wayforward.schema import Schema
 
 Units = Literal["grid", "quickshift", "pixels"]
 Replace = Literal["mean", "blur", "distractor", "cells"]
-_LOOKED_AT = 64  # images on which what was read of the model is compared with the model itself
 
 
-@dataclass
-class _Cut:
-    """Labels of a segmenter, checked: whole numbers (h, w) from 0 without a gap."""
-
-    segmenter: Callable[[np.ndarray], np.ndarray]
-
-    def __call__(self, image: np.ndarray) -> np.ndarray:
-        label = np.asarray(self.segmenter(image))
-        if label.shape != image.shape[:2] or label.dtype.kind not in "iu":
-            raise ProblemError(
-                f"units gave labels of shape {label.shape} and type {label.dtype} for an image of {image.shape[0]} by "
-                f"{image.shape[1]}. Return one whole number a pixel."
-            )
-        return np.unique(label, return_inverse=True)[1].reshape(label.shape)
-
-
-class ImageProblem(UnitProblem[ImageRecourse]):
+class ImageProblem(ArrayProblem[ImageRecourse]):
     """An image model, and the answer that is wanted of it: which parts of an image would have to change, to what?
 
     model: a fitted scikit-learn classifier or pipeline on flattened images (n, h * w * c), a torch module of
@@ -106,31 +86,25 @@ class ImageProblem(UnitProblem[ImageRecourse]):
             )
         self.shape = given.shape[1:]
         self.span = _span(given, span)
-        self.images = self._read(given)
+        self.examples = self._read(given)
         self.keep = self._mask(keep)
         self.pixels = units == "pixels"
         self.first = 0 if self.pixels else 1
         self.replace, self._choices = replace, False
+        channels: Literal["last"] | None = "last" if len(self.shape) > 2 else None
         if self.pixels:
             plain = PlainArrays(self.shape, *self.span)
             self.units: ArrayUnits | PlainArrays = plain
-            channels = len(self.shape) > 2
             own = library_of(model) != "sklearn" or not hasattr(model, "predict")
             self.model: Any = ArrayModel(model, plain, classes, channels) if own else model
             return
         cut = _segmenter(units, self.span)
         fill = _fill(replace)
-        self.units = ArrayUnits(self.shape, *self.span, _Cut(cut), fill)
+        self.units = ArrayUnits(self.shape, *self.span, CheckedLabels(cut, "an image", "pixel"), fill)
         self.grid = cut if isinstance(cut, Grid) else None
-        self.model = ArrayModel(model, self.units, classes, len(self.shape) > 2)
+        self.model = ArrayModel(model, self.units, classes, channels)
         if replace in ("distractor", "cells"):
             self._give_distractors(labels)
-
-    @property
-    def distractors(self) -> np.ndarray | None:
-        """The images (R, h, w, c) that units may be taken from, where they are taken from others."""
-        fill = getattr(self.units, "fill", None)
-        return fill.others if isinstance(fill, DistractorFill) else None
 
     def _give_distractors(self, labels: Any) -> None:
         if self.replace == "cells" and (
@@ -140,32 +114,9 @@ class ImageProblem(UnitProblem[ImageRecourse]):
                 f"replace='cells' needs a grid whose cells have one size, and images are {self.shape[0]} by "
                 f"{self.shape[1]}. Give units=Grid(rows, columns) that divide them, or replace='distractor'."
             )
-        good = np.zeros(len(self.images), dtype=bool)
-        sizes = np.array([self._size(one) for one in self.images])
-        for size in np.unique(sizes):
-            at = np.flatnonzero(sizes == size)
-            problem = self._of_size(int(size))
-            good[at] = problem.reached(self._rows([self.images[i] for i in at], problem))[0]
-        if labels is not None:
-            known = np.asarray(labels)
-            if known.shape != (len(self.images),):
-                raise DataError(
-                    f"labels has shape {known.shape}; there are {len(self.images)} images. Give one each."
-                )
-            good &= np.isin(known.astype(str), [str(label) for label in self.target.labels])
-        if not good.any():
-            raise ProblemError(
-                f"replace={self.replace!r} takes parts of images whose answer is the wanted one, and none of the "
-                f"{len(self.images)} images has it. Give more images, or replace='mean'."
-            )
-        others = np.stack([decode_array(self.images[i]) for i in np.flatnonzero(good)]).astype(np.float64)
-        assert isinstance(self.units, ArrayUnits)
-        self.units = replace(
-            self.units, fill=DistractorFill(others, self.grid if self.replace == "cells" else None)
-        )
-        self.model = ArrayModel(self.model.model, self.units, self.model.classes, self.model.channels_last)
+        others = self._wanted(labels, "replace='mean'")
         self._choices = self.replace == "cells"
-        self._problems.clear()
+        self._replace_from(DistractorFill(others, self.grid if self._choices else None))
 
     # -- what images are as units --------------------------------------------------------------------------
 
@@ -198,22 +149,6 @@ class ImageProblem(UnitProblem[ImageRecourse]):
         count = self.units.count(content)
         return count if self.grid is not None else padded_size(count)
 
-    def _rows(self, contents: Sequence[str], problem: Problem) -> np.ndarray:
-        if isinstance(self.units, PlainArrays):
-            return np.stack([decode_array(one).reshape(-1) for one in contents]).astype(np.float64)
-        return unit_rows(contents, [self.units.count(one) for one in contents], problem.schema)
-
-    def _make(self, size: int) -> Problem:
-        schema = self._schema(size)
-        if isinstance(self.units, PlainArrays):
-            rows = np.stack([decode_array(one).reshape(-1) for one in self.images]).astype(np.float64)
-            model = wrap(self.model, schema, verify_on=rows[:_LOOKED_AT])
-            return Problem(schema, model, self.target, data=rows)
-        some = list(islice((one for one in self.images if self._size(one) <= size), _LOOKED_AT))
-        counts = [self.units.count(one) for one in some]
-        model = wrap(self.model, schema, verify_on=unit_rows(some, counts, schema) if some else None)
-        return Problem(schema, model, self.target, cost=LpMix(l0=1.0, l1=0.0))
-
     def _schema(self, size: int) -> Schema:
         if isinstance(self.units, PlainArrays):
             if size > MOST_NUMBERS:
@@ -226,16 +161,10 @@ class ImageProblem(UnitProblem[ImageRecourse]):
             )
         middle = np.full((*self.shape[:2], self.shape[2] if len(self.shape) > 2 else 1), np.mean(self.span))
         choices = tuple(f"cell {i + 1}" for i in range(size)) if self._choices else ("replaced",)
-        return unit_schema("image", "part", size, choices, encode_array(middle))
+        return unit_schema("image", "part", size, choices, encode_array(middle), alike=self._choices)
 
     def _fixed_units(self, content: str, keep: Any) -> list[int]:
-        mask = self.keep | self._mask(keep)
-        if not mask.any():
-            return []
-        flat = np.repeat(mask.reshape(-1), int(np.prod(self.shape[2:])))
-        if isinstance(self.units, PlainArrays):
-            return [int(unit) for unit in np.flatnonzero(flat)]
-        return [int(unit) for unit in np.unique(self.units.parts(content).label[flat])]
+        return self._units_under(content, self.keep | self._mask(keep))
 
     def _answer(self, contents: list[str], recourse: Recourse) -> ImageRecourse:
         return ImageRecourse(recourse, tuple(contents), self.units, getattr(self, "grid", None))

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import ndimage
 
 from wayforward.errors import ProblemError
+from wayforward.modalities.arrays import nearest
 
 _WINDOW = 3.0  # widths of the kernel that a density reaches
 
@@ -131,17 +132,6 @@ class BlurFill:
         return np.asarray(ndimage.gaussian_filter(image, (width, width, 0), mode="nearest"))
 
 
-@dataclass(frozen=True)
-class ConstantFill:
-    """One value for all."""
-
-    value: float
-
-    def __call__(self, image: np.ndarray) -> np.ndarray:
-        """(h, w, c) -> the same shape."""
-        return np.full(image.shape, float(self.value))
-
-
 @dataclass(frozen=True, eq=False)
 class DistractorFill:
     """The nearest of other images (R, h, w, c), which have the answer that is wanted. grid: any of its cells.
@@ -155,8 +145,7 @@ class DistractorFill:
 
     def distractor(self, image: np.ndarray) -> np.ndarray:
         """Return the nearest other image (h, w, c), by the sum of squares; of equals the first."""
-        gap = ((self.others - image).reshape(len(self.others), -1) ** 2).sum(1)
-        return np.asarray(self.others[int(gap.argmin())])
+        return np.asarray(nearest(self.others, image)[0])
 
     def __call__(self, image: np.ndarray) -> np.ndarray:
         """(h, w, c) -> (L, h, w, c)."""
