@@ -210,7 +210,7 @@ class CompiledFirst:
         n, k, d = found.shape
         cost = self.people.cost(np.repeat(who, k), found.reshape(-1, d)).reshape(n, k)
         best = np.where(np.isnan(found).all(2), np.inf, cost).argmin(1)
-        return found[np.arange(n), best]
+        return np.asarray(found[np.arange(n), best])
 
     def _added(self, people: Population, out: Actions, more: Actions) -> Actions:
         """Fill the slots of people who have an option with others, and take all of the others for who has none."""
