@@ -161,6 +161,10 @@ def held(person: Person, **settings: Any) -> dict[str, Any]:
         if question.kind == "choice" and any(picked):
             taken = rows[picked.index(True)].tobytes()
             word |= {frozenset((taken, row.tobytes())): taken for row in rows if row.tobytes() != taken}
+        elif (
+            question.kind == "accept" and reply == "no"
+        ):  # it will not do: that it was preferred is taken back
+            word = {two: taken for two, taken in word.items() if taken != rows[0].tobytes()}
         dialogue.answer(reply, question.id)
         if about:
             regret.append(_regret(person, dialogue))

@@ -94,7 +94,10 @@ def main() -> None:
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     print(*_COLUMNS)
-    rows = [row for name in asked.cells for row in cell(*name.rsplit("-", 1), asked.methods, asked.people)]
+    rows = []
+    for name in asked.cells:
+        data, _, model = name.rpartition("-")
+        rows += cell(data, model, asked.methods, asked.people)
     if asked.json:
         asked.json.write_text(json.dumps(rows, indent=1) + "\n")
 
