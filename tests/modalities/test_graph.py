@@ -78,6 +78,7 @@ def test_the_fast_path_is_the_walk(asked):
         ({"names": ["a", "b"]}, "weights has shape"),
         ({"weights": -np.eye(3)}, "below 0"),
         ({"people": ["z"]}, "people names 'z'"),
+        ({"people": "a"}, "people='a' is no list"),
         ({"items": []}, "no items"),
         ({"items": ["a"]}, "a person and an item"),
     ],
@@ -96,6 +97,15 @@ def test_edges_and_questions_that_are_none_are_named(asked, tmp_path):
         ActionGraph.from_edges(TABLE.assign(target=[*TABLE["target"][:-1], None]), **how)
     with pytest.raises(DataError, match="weight that is no number"):
         ActionGraph.from_edges(TABLE, weight="target", **how)
+    with pytest.raises(DataError, match="None of the items is an end"):
+        ActionGraph.from_edges(TABLE, people=PEOPLE, items=[3.0])
+    file = tmp_path / "spreadsheet.csv"
+    file.write_text("source,target\na,b\n", encoding="utf-8-sig")
+    assert ActionGraph.from_edges(file, people=["a"], items=["b", "b"]).items == ("b",)
+    with pytest.raises(DataError, match="no option 9: 1 were asked for"):
+        asked.recommend(["person 0"]).sentence(0, 9)
+    with pytest.raises(DataError, match="Did you mean 'person 0'"):
+        asked.recommend(["persn 0"])
     with pytest.raises(DataError, match="Give a table"):
         ActionGraph.from_edges(3, **how)
     file = tmp_path / "odd.csv"

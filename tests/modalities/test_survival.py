@@ -10,7 +10,7 @@ import pytest
 
 import wayforward as wf
 from wayforward.answers import letter
-from wayforward.errors import ModelError, ProblemError
+from wayforward.errors import DataError, ModelError, ProblemError
 from wayforward.evaluate.judge import second_opinion
 from wayforward.language import use_language
 from wayforward.modalities.survival import Cox, SurvivalModel, SurvivalProblem
@@ -22,6 +22,7 @@ from wayforward.modalities.survival.samples import (
     heart_schema,
 )
 from wayforward.model import Access
+from wayforward.schema import SchemaWarning
 from wayforward.testing import ModelContract
 
 pd = pytest.importorskip("pandas")
@@ -291,6 +292,15 @@ class TestSurvivalModel(ModelContract):
          "curves of shape"),
         ({"lifetime": 2, "times": [1, 2], "model": lambda table: 3 * np.ones((len(table), 2))}, ModelError,
          "no probability"),
+        ({"lifetime": 2, "times": [1, 2], "model": lambda table: np.ones((2, len(table)))}, ModelError,
+         "curves of shape"),
+        ({"lifetime": 2, "times": [1, 2], "model": lambda table: np.full((len(table), 2), "x")}, ModelError,
+         "no number"),
+        ({"lifetime": 2, "times": [1, 2], "model": lambda table: np.tile([0.1, 0.4], (len(table), 1))}, ModelError,
+         "rises with time"),
+        ({"lifetime": 600}, ProblemError, "out of everybody's reach"),
+        ({"lifetime": -3}, ProblemError, "Everybody has"),
+        ({"survives": (0.8, 36)}, ProblemError, "First comes the moment"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_asked_is_named(change, error, words):
@@ -308,3 +318,23 @@ def test_a_printed_model_that_does_not_fit_is_named(weights, words):
         SurvivalProblem(SCHEMA, Cox(weights, MONTHS, heart_baseline(MONTHS)), TABLE, lifetime=60)
     with pytest.raises(ModelError, match="rises with time"):
         Cox({}, [1, 2], [0.5, 0.6])
+    with pytest.raises(ModelError, match="cumulative baseline hazard"):
+        Cox({}, [1, 2], [0.5, 1.6])
+    with pytest.raises(ModelError, match="nan for 'age'"):
+        Cox({"age": np.nan}, [1, 2], [0.6, 0.5])
+    with pytest.raises(ModelError, match="weights of Cox are a list"):
+        Cox([0.3], [1, 2], [0.6, 0.5])
+    with pytest.raises(ModelError, match="centre of Cox have 'x'"):
+        Cox({"age": 1.0}, [1, 2], [0.6, 0.5], centre={"age": "x"})
+
+
+def test_a_row_that_cannot_be_read_stops_nobody(longer):
+    odd = PEOPLE.head(3).assign(pressure=[150.0, np.nan, 160.0])
+    with pytest.warns(SchemaWarning, match="could not be read"):
+        got = longer.recommend(odd)
+    alone = longer.recommend(odd.iloc[[2]])
+    assert [row[0].name for row in got.outcome] == ["FOUND", "NOT_ASKED", "FOUND"]
+    assert "'pressure'" in got.reasons[1] and not got.reasons[0]
+    np.testing.assert_array_equal(got.action[2], alone.action[0])
+    with pytest.raises(DataError, match="'pressure'"):
+        longer.recommend(odd, strict=True)

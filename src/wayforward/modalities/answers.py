@@ -167,6 +167,12 @@ class UnitRecourse(ABC):
             return []
         return [int(j) - first for j in np.flatnonzero(~np.isnan(self.recourse.action[row, option]))]
 
+    def _why_not(self, i: int, option: int) -> str:
+        """Why there is no such option."""
+        if not 0 <= option < self.recourse.k:
+            return f"{self.recourse.k} were asked for, counted from 0."
+        return self.recourse.outcome[self._row(i), option].value
+
     def _row(self, i: int) -> int:
         if not isinstance(i, (int, np.integer)) or not -self.recourse.n <= i < self.recourse.n:
             raise DataError(self._missing(i))

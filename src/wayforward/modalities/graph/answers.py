@@ -47,7 +47,7 @@ class RecommenderRecourse(UnitRecourse):
         """Return an option in one sentence: "Without this action, item 7 would be recommended, not item 3: book 1."."""
         gone = [gettext("\u201c{text}\u201d", text=visible(name)) for name in self.removed(i, option)]
         if not gone:
-            raise DataError(f"Person {i} has no option {option}: {self.recourse.outcome[i, 0].value}")
+            raise DataError(f"Person {i} has no option {option}: {self._why_not(i, option)}")
         return ngettext(
             "If you undid what you did with {items}, \u201c{new}\u201d would be recommended and not \u201c{now}\u201d.",
             "If you undid what you did with these {n} items, \u201c{new}\u201d would be recommended and not "

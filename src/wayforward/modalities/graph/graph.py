@@ -50,7 +50,11 @@ class ActionGraph:
         if not (np.isfinite(matrix.data) & (matrix.data > 0)).all():
             raise DataError("An edge has a weight that is below 0 or no number. Give weights of 0 or more.")
         for kind in ("people", "items"):
-            given = [str(name) for name in getattr(self, kind)]
+            if isinstance(getattr(self, kind), str):
+                raise DataError(f"{kind}={getattr(self, kind)!r} is no list of names. Give a list.")
+            given = list(
+                dict.fromkeys(map(str, getattr(self, kind)))
+            )  # columns of tables name them again and again
             missing = [name for name in given if name not in place]
             if missing or not given:
                 raise DataError(
@@ -106,7 +110,14 @@ class ActionGraph:
             size = np.ones(len(ends[0])) if weight is None else np.asarray(columns[2], dtype=np.float64)
         except (TypeError, ValueError):
             raise DataError(f"Column '{weight}' of the edges has a weight that is no number.") from None
-        names = sorted({*ends[0], *ends[1], *map(str, people), *map(str, items)})
+        seen = {*ends[0], *ends[1]}
+        for kind, given in (("people", people), ("items", items)):
+            if seen and not isinstance(given, str) and len(given) and seen.isdisjoint(map(str, given)):
+                raise DataError(
+                    f"None of the {kind} is an end of an edge: {str(next(iter(given)))!r} is wanted, and there is "
+                    f"{min(seen)!r}. Names are compared as text: give them as they stand in the edges."
+                )
+        names = sorted(seen.union(map(str, people), map(str, items)))
         place = {name: i for i, name in enumerate(names)}
         start, end = (np.array([place[name] for name in some], dtype=np.int64) for some in ends)
         if both_ways:
@@ -141,7 +152,7 @@ def shop(people: int = 60, items: int = 120, kinds: int = 8, seed: int = 0) -> A
 
 def _columns(table: Any, wanted: list[str]) -> list[Any]:
     if isinstance(table, (str, Path)):
-        rows = list(csv.reader(io.StringIO(read_text(table, "edges"))))
+        rows = list(csv.reader(io.StringIO(read_text(table, "edges").removeprefix("\ufeff"))))
         if not rows:
             raise DataError("The file of edges is empty. Give a header and one edge a row.")
         names, body = rows[0], [row for row in rows[1:] if row]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wayforward.errors import DataError, ProblemError
+from wayforward.errors import DataError, ProblemError, did_you_mean
 from wayforward.methods import Method
 from wayforward.modalities.graph.answers import RecommenderRecourse
 from wayforward.modalities.graph.graph import ActionGraph
@@ -66,7 +66,10 @@ class RecommenderProblem(UnitProblem[RecommenderRecourse]):
         names, known = [str(one) for one in things], set(self.graph.people)
         for name in names:
             if name not in known:
-                raise DataError(f"{name!r} is no person of the graph. Give some of its {len(known)} people.")
+                raise DataError(
+                    f"{name!r} is no person of the graph. Give some of its {len(known)} people."
+                    f"{did_you_mean(name, self.graph.people)}"
+                )
         return names
 
     def _size(self, content: str) -> int:
@@ -97,5 +100,7 @@ class RecommenderProblem(UnitProblem[RecommenderRecourse]):
         found = frozenset(map(str, keep))
         unknown = sorted(found - set(self.graph.items))
         if unknown:
-            raise ProblemError(f"keep names {unknown[0]!r}, which is no item of the graph.")
+            raise ProblemError(
+                f"keep names {unknown[0]!r}, which is no item of the graph.{did_you_mean(unknown[0], self.graph.items)}"
+            )
         return found

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.errors import ModelError, did_you_mean
+from wayforward.errors import ModelError, did_you_mean, is_number
 from wayforward.modalities.model import safely
 from wayforward.model import WrapOptions
 from wayforward.model.fast import padded
@@ -49,12 +49,26 @@ class Cox:
     def __post_init__(self) -> None:
         times = checked_times(self.times, "Cox")
         survival = np.asarray(self.survival, dtype=np.float64)
-        if survival.shape != times.shape or not ((survival >= 0) & (survival <= 1)).all():
+        if survival.shape != times.shape:
             raise ModelError(
                 f"Cox has {len(times)} times; survival needs a probability for each, got shape {survival.shape}."
             )
+        wrong = survival[~((survival >= 0) & (survival <= 1))]
+        if len(wrong):
+            raise ModelError(
+                f"The survival of Cox has {wrong[0]:g}, which is no probability. Give the share that is left at each "
+                "time; of a cumulative baseline hazard, np.exp(-hazard)."
+            )
         if (np.diff(survival) > 0).any():
             raise ModelError("The survival of Cox rises with time. Give the share that is left at each time.")
+        for what in ("weights", "centre"):
+            given = getattr(self, what)
+            if not isinstance(given, Mapping) and not (what == "centre" and given is None):
+                raise ModelError(f"The {what} of Cox are a {type(given).__name__}. Give {{column: number}}.")
+            for name, value in (given or {}).items():
+                for one in value.values() if isinstance(value, Mapping) else (value,):
+                    if not is_number(one):
+                        raise ModelError(f"The {what} of Cox have {one!r} for '{name}', which is no number.")
 
     def form(self, schema: Schema) -> LinearForm:
         """Return minus the log hazard ratio as a linear score. Raises: ModelError for a column or level not there."""
@@ -138,14 +152,14 @@ class Curves:
         if self.form is not None:
             return proportional(hazard_of(self.printed), self.form.margin(rows)[:, 0])
         out = padded(self._once, self.table(rows.copy()), _CHUNK)
-        if out.shape != (len(rows), len(self.times)):
-            raise ModelError(
-                f"{self.name} gave curves of shape {out.shape} for {len(rows)} rows and {len(self.times)} times. "
-                "Give one curve a row, with one value a time."
-            )
         if not ((out > -_STEP) & (out < 1 + _STEP)).all():
             raise ModelError(
                 f"{self.name} gave a curve with a value that is no probability. Give the share that is left."
+            )
+        if (np.diff(out, axis=1) > _STEP).any():
+            raise ModelError(
+                f"{self.name} gave a curve that rises with time. Give the share that is left at each time, and not "
+                "that of those whom the event has met."
             )
         return np.ascontiguousarray(np.clip(out, 0.0, 1.0))  # of one layout, so that sums add up alike
 
@@ -155,12 +169,24 @@ class Curves:
         return np.asarray(self._at(np.asarray(self.model.survival, np.float64)[None])[0])
 
     def _once(self, table: Any) -> Floats:
+        out = self._read(table)
+        if out.shape != (_CHUNK, len(self.times)):
+            raise ModelError(
+                f"{self.name} gave curves of shape {out.shape} for {_CHUNK} rows and {len(self.times)} times. "
+                "Give one curve a row, with one value a time."
+            )
+        return out
+
+    def _read(self, table: Any) -> Floats:
         got = safely(lambda: self._answer(table), self.name, _WHAT, _ADVICE)
         if self._ask is not None and _is_frame(got):  # lifelines: a column a person, a row a time
             return _steps(np.asarray(got.index, np.float64), got.to_numpy(np.float64).T, self.times)
         if self._ask is not None and callable(got[0]):  # scikit-survival's step functions
             return np.stack([_function(one, self.times) for one in got])
-        out = np.asarray(got, dtype=np.float64)
+        try:
+            out = np.asarray(got, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ModelError(f"{self.name} gave a curve with a value that is no number. {_ADVICE}") from None
         return self._at(out) if self.own is not None and out.ndim == 2 else out
 
     def _answer(self, table: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,6 +78,8 @@ class SurvivalProblem:
                 schema.rules,
             )  # fmt: skip
             known = self._carrying(known, np.full(len(known), typical), wide)
+        if lifetime is not None:
+            _check_lifetime(lifetime, self.model.grid.horizon)
         self.schema, self.longer = schema, longer
         wrapped = wrap(
             self.model, wide, task="regression" if moment is None else "classification", verify_on=known
@@ -84,8 +88,7 @@ class SurvivalProblem:
 
     def rows(self, people: Any) -> Floats:
         """Return people (a table or an (n, d) array) as rows of `problem`. Raises: DataError."""
-        x = self.schema.encode(people)
-        return x if self.longer is None else self._carrying(x, self.model.lifetimes(x), self.problem.schema)
+        return self._rows(self.schema.encode(people))
 
     def lifetimes(self, people: Any) -> Floats:
         """Return the expected time to the event (n,) of people, within the horizon. Raises: DataError."""
@@ -99,7 +102,22 @@ class SurvivalProblem:
         self, people: Any, method: str | Method = "survival-counterfactuals", k: int = 1, **how: Any
     ) -> Recourse:
         """Return up to k options for each person. how: as of `wf.recommend`. Raises: DataError, MethodError."""
-        return recommend(self.problem, self.rows(people), method, k, **how)
+        if how.get("strict"):
+            return recommend(self.problem, self.rows(people), method, k, **how)
+        x, unread = self.schema.read(people)
+        got = recommend(self.problem, self._rows(x, unread), method, k, **how)
+        if not unread:
+            return got
+        return replace(got, reasons=np.array([unread.get(i, "") for i in range(len(x))], dtype=object))
+
+    def _rows(self, x: Floats, unread: Collection[int] = ()) -> Floats:
+        """(n, d) -> rows of `problem`; unread: those of whom the model cannot be asked, whom nobody expects to last."""
+        if self.longer is None:
+            return x
+        there = np.setdiff1d(np.arange(len(x)), list(unread))
+        own = np.zeros(len(x))
+        own[there] = self.model.lifetimes(x[there])
+        return self._carrying(x, own, self.problem.schema)
 
     @staticmethod
     def _carrying(x: Floats, own: Floats, schema: Schema) -> Floats:
@@ -116,7 +134,26 @@ def _target(longer: Any, lifetime: Any, survives: Any, unit: str) -> Target:
     pair = tuple(survives) if isinstance(survives, (tuple, list)) else ()
     if len(pair) != 2 or not all(map(is_number, pair)):
         raise ProblemError(f"survives={survives!r} is no pair (moment, probability), such as (24, 0.8).")
+    if not 0 < pair[1] < 1:
+        raise ProblemError(
+            f"survives={survives!r}: {pair[1]:g} is no probability between 0 and 1. First comes the moment, then the "
+            "probability, such as (24, 0.8)."
+        )
     return Target(favourable=f"beyond {float(pair[0]):g}", threshold=float(pair[1]))
+
+
+def _check_lifetime(lifetime: Any, horizon: float) -> None:
+    """Raises: ProblemError for an expected time that nobody can have, or everybody has."""
+    low, high = (lifetime, None) if is_number(lifetime) else lifetime
+    if (low is None or low <= 0) and (high is None or high >= horizon):
+        raise ProblemError(
+            f"Everybody has lifetime={lifetime!r}: it lies between 0 and the horizon, {horizon:g}."
+        )
+    if (low is not None and low > horizon) or (high is not None and high < 0):
+        raise ProblemError(
+            f"lifetime={lifetime!r} is out of everybody's reach: expected times end at the horizon, {horizon:g}. Ask "
+            "for less, or choose another horizon."
+        )
 
 
 def _check_room(own: Floats, longer: float, horizon: float) -> None:

@@ -46,7 +46,7 @@ class TextRecourse(UnitRecourse):
         """Return an option in one sentence: "Without these 2 words the answer would be yes: "late", and "debt"."."""
         gone = [gettext("\u201c{text}\u201d", text=visible(word)) for word in self.removed(i, option)]
         if not gone:
-            raise DataError(f"Text {i} has no option {option}: {self.recourse.outcome[i, 0].value}")
+            raise DataError(f"Text {i} has no option {option}: {self._why_not(i, option)}")
         return ngettext(
             "Without this word the answer would be yes: {words}.",
             "Without these {n} words the answer would be yes: {words}.",
