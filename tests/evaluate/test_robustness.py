@@ -108,4 +108,4 @@ def test_the_table_and_the_delta(plain, refused):
     measured = robustness(wf.recommend(plain, refused), plain, stable=0.01, draws=50)
     assert "delta" in measured.table()
     assert "stability" in measured.table()
-    assert 0 < measured.delta.value < 0.01
+    assert 0 <= measured.delta.value < 0.01  # an exact search may end on the boundary itself
