@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 import wayforward as wf
 from wayforward.errors import DataError, FileFormatError, ModelError, ProblemError
+from wayforward.language import use_language
 from wayforward.modalities.series import Stretches
 from wayforward.modalities.series.sets import control_charts, cylinder_bell_funnel, machines, read_series
 
@@ -202,6 +203,8 @@ def test_pictures_letters_and_pages(asked, answers, tmp_path):
     assert drawn in letter and letter.startswith("<!doctype html>")
     assert got.describe(0)[0] in got.letter(0) and "<svg" not in got.letter(0)
     german = got.letter(0, language="de")
+    with use_language("de"):
+        assert {ax.get_xlabel() for ax in got.figure(0).axes} == {"", "Zeit"}
     assert "Kanal" in german and "channel" not in german and "change" not in german
     assert got.page(tmp_path / "series.html").read_text(encoding="utf-8").count("<figure>") == 1
     with pytest.raises(DataError, match="Series 1 has no option 0"):
@@ -307,6 +310,10 @@ def test_what_is_wrong_is_said_with_the_next_step(slopes, asked):
         asked.recommend(TEST[0])
     with pytest.raises(DataError, match="several lengths"):
         asked.recommend([TEST[0], TEST[1][:, :5]])
+    with pytest.raises(DataError, match="several lengths"):
+        wf.SeriesProblem(slopes, [TEST[0], TEST[1][:, :5]], favourable="fine")
+    with pytest.raises(ProblemError, match="labels are '0', '1'"):
+        wf.SeriesProblem(slopes, TRAIN, favourable="fine", labels=np.arange(120).astype(str))
     with pytest.raises(DataError, match="shape .160, 24."):
         wf.SeriesProblem(slopes, X[:, 0], favourable="fine")
     with pytest.raises(DataError, match="no names of 4 channels"):

@@ -74,6 +74,13 @@ def test_an_error_is_told_by_type_and_line_alone(ready: BuiltTask, tmp_path: Pat
     with pytest.raises(ValueError) as raised:
         answer(answerer_in(file, ""), ready)
     assert _line(raised.value, tmp_path) == "it raised ValueError in line 2 of the file"
+    file.write_text("x = 1\ndef recommend(problem, people, k) return 1\n")
+    with pytest.raises(SyntaxError) as raised:
+        answerer_in(file, "")
+    assert "line 2 of the file" in _line(raised.value, tmp_path)
+    file.write_text("def recommend(problem, people, k):\n    1 + k\n")
+    with pytest.raises(MethodError, match="returned None"):
+        answer(answerer_in(file, ""), ready)
     assert "memory" in _line(MemoryError(), tmp_path) and "SystemExit" in _line(SystemExit(0), tmp_path)
 
 
@@ -132,6 +139,9 @@ def test_a_file_holds_a_function_or_one_method(tmp_path: Path):
     file.write_text("x = 1\n")
     with pytest.raises(MethodError, match="recommend"):
         answerer_in(file, "")
+    file.write_text("def recommend(problem, people):\n    return 1\n")
+    with pytest.raises(MethodError, match="these three arguments"):
+        answerer_in(file, "")
 
 
 def test_names_and_places_are_checked(tmp_path: Path):
@@ -167,6 +177,7 @@ def test_rows_of_strangers_and_second_rows_are_left_out_and_told(ready: BuiltTas
         "person": keys,
         "option": [0, 0, 0, 0, 0, 0, 0, 9],
         "income": ["5", "6", "7", "7", "7", "7", "7", "7"],
+        "__index_level_0__": list(range(8)),  # as pandas writes rows that were filtered
     }
     action, notes = read_rows(ready, _parquet(columns))
     income = ready.problem.schema.index("income")

@@ -56,7 +56,14 @@ class ArrayProblem(UnitProblem[Answer]):
                 raise DataError(
                     f"labels has shape {known.shape}; there are {len(self.examples)} {self.things}. Give one each."
                 )
-            good &= np.isin(known.astype(str), [str(label) for label in self.target.labels])
+            right = np.isin(known.astype(str), [str(label) for label in self.target.labels])
+            if good.any() and not (good & right).any():
+                raise ProblemError(
+                    f"No label of the {int(good.sum())} {self.things} whose answer is the wanted one says so, too: "
+                    f"labels are {', '.join(map(repr, np.unique(known)[:5].tolist()))}. Give labels as the model "
+                    "names its answers, or leave them out."
+                )
+            good &= right
         if not good.any():
             raise ProblemError(
                 f"Units are taken from {self.things} whose answer is the wanted one, and none of the "

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.errors import MissingExtra, UnsupportedModel, WayforwardError
+from wayforward.errors import MethodError, MissingExtra, UnsupportedModel, WayforwardError
 from wayforward.methods import Method
 from wayforward.tracks.submission import answerer_in
 from wayforward.tracks.tasks import BuiltTask, task
@@ -50,6 +50,8 @@ def answer(answerer: Any, ready: BuiltTask) -> np.ndarray:
             .action
         )
     got = answerer(ready.problem, ready.problem.population(ready.x, ready.wishes), k)
+    if got is None:
+        raise MethodError("The function `recommend` returned None. Return an array of actions (n, k, d).")
     got = np.asarray(getattr(got, "action", got))
     return got[:, None] if got.ndim == 2 else got
 
@@ -79,6 +81,8 @@ def _line(error: BaseException, folder: Path) -> str:
         return "it asked for more memory than it may have"
     if isinstance(error, WayforwardError):
         return str(error)
+    if isinstance(error, SyntaxError) and error.filename and Path(error.filename).parent == folder:
+        return f"it is no Python from line {error.lineno} of the file on"
     own = [
         step.lineno
         for step in traceback.extract_tb(error.__traceback__)

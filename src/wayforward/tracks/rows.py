@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from wayforward.shapes import Actions
 from wayforward.tracks.tasks import BuiltTask
 
 PERSON, OPTION = "person", "option"
+_INDEX = re.compile(r"__index_level_\d+__")  # of a pandas table that was filtered or put together
 _MOST = 50  # rows for each one that is wanted: beyond, a file is not opened
 
 
@@ -27,6 +29,7 @@ def read_rows(ready: BuiltTask, content: bytes) -> tuple[Actions, tuple[str, ...
     """
     schema, k = ready.problem.schema, ready.task.k
     table = _table(content, _MOST * len(ready.x) * k)
+    table = table.drop_columns([one for one in table.column_names if _INDEX.fullmatch(one)])
     for name in table.column_names:
         if name not in (PERSON, OPTION, *schema.names):
             raise DataError(

@@ -97,6 +97,12 @@ def answerer_in(file: Path, attribute: str) -> Method | Callable[..., Any]:
     module = _module(file)
     function: Callable[..., Any] | None = getattr(module, "recommend", None)
     if function is not None and callable(function):
+        try:
+            inspect.signature(function).bind(None, None, 1)
+        except (TypeError, ValueError):
+            raise MethodError(
+                "The function `recommend` does not take (problem, people, k). Give it these three arguments."
+            ) from None
         return function
     own = [
         one

@@ -9,7 +9,7 @@ import numpy as np
 
 from wayforward.answers import words
 from wayforward.answers.figure_style import figure_style, new_figure, plain_axes, wrap_label
-from wayforward.language import gettext, ngettext, visible
+from wayforward.language import gettext, ngettext, pgettext, visible
 from wayforward.modalities.answers import LetterPart, Phrases
 from wayforward.modalities.array_answers import ArrayRecourse
 from wayforward.palette import GREY, INK, ORANGE
@@ -125,7 +125,7 @@ class SeriesRecourse(ArrayRecourse):
                 ax.set_visible(place < len(drawn))
                 if place < len(drawn) <= place + columns:
                     ax.tick_params(labelbottom=True)
-                    ax.set_xlabel(gettext("time"))
+                    ax.set_xlabel(pgettext("axis", "time"))
             figure.legend(
                 handles=_legend(), loc="outside upper left", ncols=3, frameon=False, handlelength=2.4
             )

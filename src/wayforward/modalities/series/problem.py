@@ -69,7 +69,7 @@ class SeriesProblem(ArrayProblem[SeriesRecourse]):
         keep: Any = None,
     ) -> None:
         super().__init__(favourable, target)
-        given = np.asarray(series)
+        given = _array(series, "(channels, times)")
         if given.ndim != 3 or not given.size or given.dtype.kind not in "biuf":
             raise DataError(
                 f"series has shape {given.shape} and type {given.dtype}. Give numbers of shape (n, channels, times); "
@@ -102,13 +102,7 @@ class SeriesProblem(ArrayProblem[SeriesRecourse]):
             self._replace_from(NearestFill(others, self._choices))
 
     def _read(self, things: Any) -> list[str]:
-        try:
-            given = np.asarray(things)
-        except ValueError:
-            raise DataError(
-                f"series have several lengths. Give arrays of shape {self.shape}: cut, pad or resample them as the "
-                "model expects them."
-            ) from None
+        given = _array(things, self.shape)
         if given.shape == self.shape:
             raise DataError("series is one series. Give a list of series: [one].")
         if given.shape[1:] != self.shape or given.dtype.kind not in "biuf":
@@ -173,6 +167,16 @@ class SeriesProblem(ArrayProblem[SeriesRecourse]):
                     f"{', '.join(map(repr, self.channels[:10]))}, or 0 to {self.shape[0] - 1}."
                 )
         return mask
+
+
+def _array(series: Any, shape: Any) -> np.ndarray:
+    try:
+        return np.asarray(series)
+    except ValueError:
+        raise DataError(
+            f"series have several lengths. Give arrays of shape {shape}: cut, pad or resample them as the model "
+            "expects them."
+        ) from None
 
 
 def _names(given: Sequence[str] | None, many: int) -> list[str]:
