@@ -93,3 +93,24 @@ def test_a_number_without_an_end_is_left_open(linear):
     got = LineBoxes.of(problem).search(people)
     assert got.end[0] == End.OPEN and not got.proved[0]
     assert np.isnan(LineBoxes.of(problem).least_cost(people, np.array([np.inf])))[0]
+
+
+def test_a_rule_that_a_plan_breaks_within_rounding(linear):
+    """The score asks for a little more of `a` than a rule allows, by about as much as the judge lets pass."""
+    schema = Schema(
+        tuple(Feature(name=name, kind="real", low=0, high=10) for name in "ab"), rules=("after.a <= 5",)
+    )
+    for beyond in np.arange(1, 10) * 2.5e-9:
+        problem = linear(schema, -5.0 - beyond, {"a": 1.0, "b": 0.5})
+        got = recommend(problem, np.array([[1.0, 0.0]]), certify=True)
+        assert got.found[0, 0] and got.cost[0, 0] == pytest.approx(0.4, rel=1e-6)
+        assert got.bound[0, 0] <= got.cost[0, 0] * (1 + 1e-9)
+
+
+def test_the_first_option_does_not_hang_on_how_many_where_boxes_run_out(monkeypatch):
+    """Who has a plan, but no proof that it is the cheapest, is searched for as if more plans had been asked for."""
+    monkeypatch.setattr("wayforward.methods.local_search.cheapest_first._BOXES", 3)
+    for number in range(1, len(RULES)):
+        problem, x = refused("lr", 0, RULES[number])
+        few, more = (recommend(problem, x, k=k).cost[:, 0] for k in (1, 3))
+        np.testing.assert_array_equal(few, more)

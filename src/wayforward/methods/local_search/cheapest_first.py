@@ -19,7 +19,7 @@ _LEAST = 1e-12  # what costs less by less than this is not cheaper
 
 class CheapestFirst:
     """What branch and bound over boxes finds for people: action (n, d), NaN for nothing; none (n,) proved that nothing
-    exists; open: row numbers of those for whom it neither finds nor proves anything."""
+    exists; open: row numbers of those for whom it proves neither that nothing exists nor that nothing is cheaper."""
 
     def __init__(self, boxes: ForestBoxes, people: Population) -> None:
         self.boxes, self.people = boxes, people
@@ -34,8 +34,10 @@ class CheapestFirst:
         who = np.flatnonzero(found)
         refused = who[~people.allowed(who, self.action[who], got.after[who])]  # the judge has the last word
         self.action[refused], found[refused] = np.nan, False
-        self.open = np.flatnonzero(~found & ~self.none)
         who = np.flatnonzero(found)
+        if boxes.within > 0.0:  # a line: the boxes may have run out on the way to the cheapest
+            found[who] = got.bound[who] >= people.cost(who, self.action[who]) * (1.0 - 10.0 * boxes.within)
+        self.open = np.flatnonzero(~found & ~self.none)
         people.propose(who, self.action[who])
 
     def _take(self, who: np.ndarray, after: np.ndarray) -> None:

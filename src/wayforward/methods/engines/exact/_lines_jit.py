@@ -286,6 +286,8 @@ def _relaxed(
         one_ += rows[OF_CHANGE, f] if v != per[X, f] else 0.0
         two += rows[OF_CHANGE, f] if w != per[X, f] else 0.0
         load += one_ + share * (two - one_)
+    if not load > left:  # it is broken by less than the judge lets pass: a price would bound nothing
+        return bound, share, -2
     at, value, over = 0.0, bound, load - left  # of the last price that is too low, and the least that is not
     top, top_value, top_over = _INF, 0.0, 0.0
     _copy(rows, BEST_FEW, FEW)
@@ -294,6 +296,8 @@ def _relaxed(
     for _ in range(_SECOND):
         if top < _INF:
             trial = (top_value - value + over * at - top_over * top) / (over - top_over)
+            if not at < trial < top:  # rounding
+                break
         meets = value + over * (trial - at)
         found, part, load = _at_toll(trial, need, size, low, high, bits, room, active, line, per, one)
         found -= trial * left + _ROUNDING * trial * abs(left)
