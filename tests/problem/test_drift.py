@@ -83,6 +83,14 @@ def test_what_it_refuses():
         problem(Drift({"income": 1}))
     with pytest.raises(SchemaError, match="'wage'"):
         problem(Drift({"wage": 1}))
+    timeless = wf.Schema([
+        wf.Feature(name="income", kind="real", low=0, high=1000),
+        wf.Feature(name="rent", kind="real", low=0, high=1000, actionability="mutable", pace=PACE),
+    ])  # fmt: skip
+    rule = wf.wrap(lambda rows: (rows[:, 0] > 40).astype(float), timeless, output="label", classes=(0, 1))
+    with pytest.raises(ProblemError, match="no plan takes any time"):
+        wf.Problem(timeless, rule, wf.Target(favourable=1), robust=Drift({"rent": 1}))
+    assert wf.Problem(timeless, rule, wf.Target(favourable=1), robust=Drift({"rent": 1}, wait=2))
 
 
 class TestDrift(RobustContract):

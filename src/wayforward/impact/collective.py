@@ -133,7 +133,9 @@ def _coded(feature: Feature, value: Any) -> float:
             if feature.has_levels
             else f"{low:g} to {high:g}"
         )
-        raise DataError(f"change: '{feature.name}' cannot be {shown(value)}. Give {known}.")
+        raise DataError(
+            f"change: '{feature.name}' cannot be {shown(value)}, for everybody. Give {known}: a value, no step."
+        )
     return float(value)
 
 

@@ -74,6 +74,12 @@ class Drift(Robust):
                 raise ProblemError(
                     f"Drift: people can act on '{name}', so it is no context. Make it mutable in the schema."
                 )
+        schema = problem.schema
+        if not self.wait and not ((schema.delay > 0) | np.isfinite(schema.pace))[schema.actionable].any():
+            raise ProblemError(
+                "Drift: no plan takes any time, so nothing drifts until it is done. Say how fast people can go, with "
+                "pace= or delay= of features, or give wait=, months until the decision."
+            )
         return self.with_state()
 
     @property
