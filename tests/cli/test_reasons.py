@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 
 def test_reasons_of_everybody_who_is_refused(shell):
     ask = "reasons --train train.csv --label y --favourable 1 --schema schema.yaml --model gb"
@@ -15,3 +17,10 @@ def test_reasons_of_everybody_who_is_refused(shell):
         assert one["words"][0] in " ".join(got.output.replace("\n", " ").split())
     assert numbers["exact"] == sum(one["exact"] for one in numbers["reasons_of"]) > 0
     assert "of 8 people" in got.output
+
+
+def test_a_page_in_german_has_a_german_title(shell):
+    pytest.importorskip("babel")
+    ask = "reasons --train train.csv --label y --favourable 1 --schema schema.yaml --model lr"
+    shell(f"{ask} --n 2 --most 1 --report page.html --language de")
+    assert "<title>Wege nach vorn: " in (shell.folder / "page.html").read_text(encoding="utf-8")

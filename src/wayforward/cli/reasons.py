@@ -10,7 +10,7 @@ import numpy as np
 
 from wayforward.cli.console import room_for, say, table, write_json
 from wayforward.cli.inputs import Inputs
-from wayforward.language import gettext
+from wayforward.language import gettext, use_language
 
 _LISTED = 10  # sets of features on the screen
 
@@ -54,7 +54,8 @@ def look(
     if report is not None:
         from wayforward.answers import report as write_report
 
-        title = gettext("Ways forward: {what}", what=ready.title)
+        with use_language(language):
+            title = gettext("Ways forward: {what}", what=ready.title)
         write_report(ready.problem, answer, report, title=title, keeping=found, language=language)
     if str(json) != "-":
         count = Counter(" and ".join(one) or "(nothing helps)" for who in people for one in who["reasons"])  # type: ignore[attr-defined]
