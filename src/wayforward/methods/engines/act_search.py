@@ -143,10 +143,15 @@ class ActSearch:
     def finished(self, found: States) -> Sequences:
         """Return the cheapest k of sequences that turn the decision, each taken back as far as it goes."""
         self.best[:] = np.inf  # a sequence may be taken back by as little as there is
+        whole = found
         if self.shorten:
             found = self._shortened(self._cheapest(found, _MORE * self.k))
         ends = self._taken_back(self._cheapest(found, 2 * self.k))
-        return self._with_paths(self._cheapest(self._shortened(ends) if self.shorten else ends, self.k))
+        ends = self._cheapest(self._shortened(ends) if self.shorten else ends, self.k)
+        if self.people.problem.demanding:  # the judge makes other draws: what just held may fail
+            ends = States.joined([ends, self._cheapest(whole, (_MORE - 1) * self.k)])
+            ends = ends.take(np.argsort(ends.who, kind="stable"))
+        return self._with_paths(ends)
 
     def start(self) -> States:
         """Everybody as they stand, before any act."""
