@@ -171,7 +171,7 @@ class UnitRecourse(ABC):
         """Why there is no such option."""
         if not 0 <= option < self.recourse.k:
             return f"{self.recourse.k} were asked for, counted from 0."
-        return self.recourse.outcome[self._row(i), option].value
+        return str(self.recourse.outcome[self._row(i), option].value)
 
     def _row(self, i: int) -> int:
         if not isinstance(i, (int, np.integer)) or not -self.recourse.n <= i < self.recourse.n:
