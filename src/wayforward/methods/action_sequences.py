@@ -95,8 +95,7 @@ class ActionSequences(Method):
         limit = budget.rows_or(20_000)
         found = search.run(self.keep or max(1, limit // (self.most * search.width)), limit)
         self._found.append(found)
-        most = np.bincount(found.person, minlength=1).max() if people.problem.demanding else k
-        return found.actions(people.n, max(k, int(most)))
+        return found.actions(people.n, k)
 
     def _search_refused(
         self, everyone: Population, refused: PersonMask, k: int, seed: int, budget: Budget

@@ -83,10 +83,11 @@ class Sequences(NamedTuple):
         return cls(none.astype(int), rows, rows, np.empty((0, most), int), none, none, np.empty((0, most, d)))
 
     def actions(self, n: int, k: int) -> Actions:
-        """(n, k, d) the cheapest k of each person."""
+        """(n, k or more, d) the options of each person, the cheapest first: more where the judge is to choose."""
+        k = max(k, int(np.bincount(self.person, minlength=1).max()))
         out = np.full((n, k, self.action.shape[1]), np.nan)
         slot = place_within(self.person)
-        out[self.person[slot < k], slot[slot < k]] = self.action[slot < k]
+        out[self.person, slot] = self.action
         return out
 
     def which(self, own: Floats, action: Rows) -> Ints:
@@ -141,7 +142,8 @@ class ActSearch:
         return self.finished(States.joined(found))
 
     def finished(self, found: States) -> Sequences:
-        """Return the cheapest k of sequences that turn the decision, each taken back as far as it goes."""
+        """Return the cheapest k of sequences that turn the decision, each taken back as far as it goes; beside them,
+        where the judge makes draws of its own, some as they were found."""
         self.best[:] = np.inf  # a sequence may be taken back by as little as there is
         whole = found
         if self.shorten:

@@ -37,7 +37,6 @@ _RULED = 1e-9  # how far beyond its bound a rule's sum may be
 _LEAST = 1e-12  # what costs less by less than this is not cheaper
 _PUSHES = 6  # features that are pushed in turn
 _WAYS = 12  # of a push: two ends, by halves less far, and a step
-_SOME = 64  # references that are tried for whom nothing leads anywhere, before all of them
 _REACH = 1.15  # a walk may cost this much more than the incumbent before it is settled
 
 # rows of `per`; the first come from `Terrain.feature`
@@ -47,9 +46,8 @@ PART, CHEAP, CHEAP_AT, RATE, RATE_AT, TOP, TOP_AT = range(18, 25)  # what a prof
 BEST, HERE, TRIAL, LEAD, LEAD_RATE, LEAD_TOP = range(25, 31)
 OWN_FIRST, OWN_LAST = range(31, 33)  # FIRST and LAST of the person, where a search is to stay within less
 UP_FROM, DOWN_FROM = range(33, 35)  # the nearest values on either side of X that are worth an effort
-NOTHING = 35  # NaN
-KEPT_FIRST, KEPT_LAST = range(36, 38)  # FIRST and LAST while a profile keeps within the rules
-PER_ROWS = 38
+KEPT_FIRST, KEPT_LAST = range(35, 37)  # FIRST and LAST while a profile keeps within the rules
+PER_ROWS = 37
 # rows of `mark`
 MAY, ONLY, ACTIVE, CELL, FROM_CELL, TO_CELL, LOW_CELL, HIGH_CELL, STAMP, LEVELED, OWN_MAY, BACK = range(12)
 MARK_ROWS = 12
@@ -1007,12 +1005,13 @@ def _keeps(y: Any, per: Any, one: Any) -> Any:
 @quick
 def _narrow(y: Any, per: Any, one: Any, mark: Any) -> Any:
     """Let each feature alone, from y, move only to where all rules hold; return whether they hold in y."""
-    legal = _keeps(y, per, one)
+    legal = True
     for f in range(y.shape[0]):
         per[KEPT_FIRST, f] = per[FIRST, f]
         per[KEPT_LAST, f] = per[LAST, f]
     for r in range(per.shape[0] - PER_ROWS):
         broken = _load(r, y, per, one) > _RULED
+        legal = legal and not broken
         for f in range(y.shape[0]):
             weight = per[PER_ROWS + r, f]
             if weight == 0.0:
@@ -1254,22 +1253,30 @@ def _from_near(forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, po
 
 
 @kernel
-def _from_any(
-    forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, pool: Any, references: Any, most: Any
-) -> None:
-    """Nobody yet: accepted references by what they cost, until one holds; at most so many."""
-    n = references.shape[0]
+def _from_all(forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, pool: Any, hints: Any) -> None:
+    """Nobody yet: all accepted references by what they cost, until one holds."""
+    n = hints.all.shape[0]
     cost = np.empty(n)
     for i in range(n):
-        cost[i] = _project(references[i], _INF, per[TRIAL], per, one, mark, ok)
-    for i in np.argsort(cost)[:most]:
+        cost[i] = _project(hints.all[i], _INF, per[TRIAL], per, one, mark, ok)
+    for i in np.argsort(cost):
         if cost[i] == _INF or one[SPENT] >= one[LIMIT]:
             return
-        total = _project(references[i], _INF, per[TRIAL], per, one, mark, ok)
+        total = _project(hints.all[i], _INF, per[TRIAL], per, one, mark, ok)
         if _keeps(per[TRIAL], per, one) and _row(forest, net, per, one, mark, per[TRIAL]) >= 0.0:
             total = _settle(forest, net, per, one, mark, ok, per[TRIAL], total)
             _offer(per[TRIAL], total, per, one, pool)
             return
+
+
+@quick
+def _next_lead(per: Any) -> Any:
+    """The feature with the greatest number above 0 in LEAD, -1 for none."""
+    lead = -1
+    for f in range(per.shape[1]):
+        if per[LEAD, f] > 0.0 and (lead < 0 or per[LEAD, f] > per[LEAD, lead]):
+            lead = f
+    return lead
 
 
 @quick
@@ -1284,10 +1291,7 @@ def _lead(forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: Any, pool: A
         per[LEAD_RATE, f] = per[RATE_AT, f]
         per[LEAD_TOP, f] = per[TOP_AT, f]
     for _ in range(int(one[LEADS])):
-        lead = -1
-        for f in range(d):
-            if per[LEAD, f] > 0.0 and (lead < 0 or per[LEAD, f] > per[LEAD, lead]):
-                lead = f
+        lead = _next_lead(per)
         if lead < 0:
             return
         per[LEAD, lead] = 0.0
@@ -1424,10 +1428,7 @@ def _push(net: Any, per: Any, one: Any, mark: Any, ok: Any, pool: Any) -> Any:
         per[HERE, f] = per[BEST, f]
     improved = False
     for _ in range(_PUSHES):
-        lead = -1
-        for f in range(d):
-            if per[LEAD, f] > 0.0 and (lead < 0 or per[LEAD, f] > per[LEAD, lead]):
-                lead = f
+        lead = _next_lead(per)
         if lead < 0 or one[SPENT] >= one[LIMIT]:
             break
         per[LEAD, lead] = 0.0
@@ -1440,9 +1441,7 @@ def _push(net: Any, per: Any, one: Any, mark: Any, ok: Any, pool: Any) -> Any:
                 per[HERE, f] = per[BEST, f]
                 mark[ONLY, f] = mark[MAY, f] and f != lead and _changed(f, per[BEST, f], per)
             per[HERE, lead] = v
-            score, _, _ = _profile(
-                None, net, per, one, mark, ok, per[HERE], best - _LEAST, mark[ONLY], int(one[GRID])
-            )
+            _profile(None, net, per, one, mark, ok, per[HERE], best - _LEAST, mark[ONLY], int(one[GRID]))
             f = _least_of(per[CHEAP], mark[ACTIVE])
             if f >= 0 and per[CHEAP, f] < best:
                 best = per[CHEAP, f]
@@ -1470,13 +1469,14 @@ def _search(
     start: Any,
     last: Any,
 ) -> None:
-    """One option, acting on `may` only: left in `best` and `cost`. start (d,): a row to begin from, all NaN: none."""
+    """One option, acting on `may` only: left in `best` and `cost`. last: start (d,) is a row to begin from, all NaN for
+    none, and whoever has nothing by then tries to become like any reference."""
     one[COST] = _INF
     if forest is not None:
         forest.few[0] = -1
     there = False
     for f in range(start.shape[0]):
-        there = there or not np.isnan(start[f])
+        there = there or (last and not np.isnan(start[f]))
         per[HERE, f] = start[f]
     if there and _keeps(per[HERE], per, one) and _row(forest, net, per, one, mark, per[HERE]) >= one[GAP]:
         total = _total(per[HERE], per[WEIGHT], per, one)
@@ -1490,13 +1490,8 @@ def _search(
         if one[COST] < _INF:
             _cut(one[COST] * _REACH, forest, per, one, mark, ok)
     _lead(forest, net, per, one, mark, ok, pool)
-    for every in range(2 if last else 0):
-        if one[COST] < _INF:
-            break
-        if every:
-            _from_any(forest, net, per, one, mark, ok, pool, hints.all, hints.all.shape[0])
-        else:
-            _from_any(forest, net, per, one, mark, ok, pool, hints.few, _SOME)
+    if one[COST] == _INF and last:
+        _from_all(forest, net, per, one, mark, ok, pool, hints)
         if one[COST] < _INF:
             _lead(forest, net, per, one, mark, ok, pool)
     if one[COST] < _INF:
@@ -1678,7 +1673,7 @@ def _search_beside(
         for f in range(per.shape[1]):
             there = there or mark[MAY, f] > 0
         if there:
-            _search(forest, net, per, one, mark, ok, pool, hints, per[NOTHING], False)
+            _search(forest, net, per, one, mark, ok, pool, hints, out[0], False)
             if _is_new(out, count, least, per, one):
                 return True
         if one[SPENT] >= one[LIMIT]:
@@ -1729,7 +1724,6 @@ def _seek(
 ) -> None:  # fmt: skip
     per, mark, one, pool, ok = room
     per[: land.feature.shape[0]] = land.feature
-    per[NOTHING] = np.nan
     one[: land.number.shape[0]] = land.number
     one[FIRST_GRID : STEPS + 1] = effort
     for f in range(per.shape[1]):

@@ -70,9 +70,9 @@ class Seeker:
         if kernels.jit() is None or problem.robust is not None or problem.demanding:
             return None
         rules, every = packing.level_rules(problem.schema)
-        lines = None
+        line = np.empty((0, 2 * problem.schema.d + 1))
         if not every and problem.model.forest is None:
-            lines, every = packing.linear_rules(problem.schema)
+            line, every = packing.linear_rules(problem.schema)
         judges = every and problem.independent and problem.plausibility is None
         if not problem.cost.separable or problem.cost.step_sum() is None:
             return None
@@ -101,9 +101,7 @@ class Seeker:
         else:
             assert dense is not None
             net, used = packing.layered_net(dense, problem.schema, mix)
-        land = packing.terrain(problem, used, margins, scale)
-        if lines is not None:
-            land = land._replace(line=lines)
+        land = packing.terrain(problem, used, margins, scale)._replace(line=line)
         return cls(problem.schema, forest, net, land, reference, rules, judges)
 
     def options(
