@@ -279,11 +279,7 @@ def test_places_are_told_by_thirds_of_the_picture():
 
 
 def test_what_is_wrong_is_said_with_the_next_step(line):
-    with pytest.raises(DataError, match="Image 1 has 17.0 at row 0, column 2"):
-        odd = TEST[:3].copy()
-        odd[1, 0, 2] = 17
-        wf.ImageProblem(line, TRAIN, favourable=8, span=DIGITS.span).recommend(odd)
-    with pytest.raises(DataError, match="has nan"):
+    with pytest.raises(DataError, match="Image 0: it has nan at row 0"):
         wf.ImageProblem(line, np.full((2, 8, 8), np.nan), favourable=8)
     with pytest.raises(DataError, match="is one image"):
         wf.ImageProblem(line, TRAIN, favourable=8).recommend(TEST[0])

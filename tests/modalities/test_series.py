@@ -304,12 +304,12 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path, name, text, error):
 def test_what_is_wrong_is_said_with_the_next_step(slopes, asked):
     odd = TEST[:3].copy()
     odd[1, 2, 5] = np.nan
-    with pytest.raises(DataError, match="Series 1 has nan in 'oil' at time 5"):
-        asked.recommend(odd)
+    with pytest.raises(DataError, match="Series 1: 'oil' is nan at time 5"):
+        asked.rows(odd)
     with pytest.raises(DataError, match="is one series"):
         asked.recommend(TEST[0])
-    with pytest.raises(DataError, match="several lengths"):
-        asked.recommend([TEST[0], TEST[1][:, :5]])
+    with pytest.raises(DataError, match=r"Series 1: it has shape \(4, 5\)"):
+        asked.recommend([TEST[0], TEST[1][:, :5]], strict=True)
     with pytest.raises(DataError, match="several lengths"):
         wf.SeriesProblem(slopes, [TEST[0], TEST[1][:, :5]], favourable="fine")
     with pytest.raises(ProblemError, match="labels are '0', '1'"):

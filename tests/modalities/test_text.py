@@ -196,7 +196,7 @@ def test_errors_say_what_to_do_and_show_nobodys_text():
     with pytest.raises(ModelError, match="not fitted"):
         unfitted = make_pipeline(TfidfVectorizer(), LogisticRegression())
         wf.TextProblem(unfitted, TEXTS, favourable="good").problem(TEXTS[0])
-    with pytest.raises(DataError, match="Entry 1 of texts is a float"):
+    with pytest.raises(DataError, match="Text 1: it is a float"):
         wf.TextProblem(None, ["a", 1.5], favourable="good")
     with pytest.raises(ModelError, match="failed on a list of strings: ValueError") as told:
         wf.TextProblem(LogisticRegression().fit([[0], [1]], [0, 1]), TEXTS, favourable=1).problem(TEXTS[0])

@@ -173,6 +173,14 @@ class UnitRecourse(ABC):
             return f"{self.recourse.k} were asked for, counted from 0."
         return str(self.recourse.outcome[self._row(i), option].value)
 
+    def _read_row(self, i: int) -> int:
+        """The row of thing i. Raises: DataError where it could not be read, and where there is no such thing."""
+        row = self._row(i)
+        reasons = self.recourse.reasons
+        if reasons.size and reasons[row]:
+            raise DataError(f"Number {row} could not be read: {reasons[row]}")
+        return row
+
     def _row(self, i: int) -> int:
         if not isinstance(i, (int, np.integer)) or not -self.recourse.n <= i < self.recourse.n:
             raise DataError(self._missing(i))

@@ -44,7 +44,7 @@ class ArrayRecourse(UnitRecourse):
 
     def before(self, i: int) -> np.ndarray:
         """Return array i as it is, in its own shape."""
-        return np.asarray(decode_array(self.contents[self._row(i)]).reshape(self.composer.shape))
+        return np.asarray(decode_array(self.contents[self._read_row(i)]).reshape(self.composer.shape))
 
     def after(self, i: int, option: int = 0) -> np.ndarray:
         """Return the exact array that was judged, in its own shape; array i itself where there is no such option."""
@@ -98,7 +98,7 @@ class ArrayRecourse(UnitRecourse):
 
     def _labels(self, i: int) -> np.ndarray:
         """The unit of each number, in the shape of what is kept of the array."""
-        content = self.contents[self._row(i)]
+        content = self.contents[self._read_row(i)]
         shape = decode_array(content).shape
         if isinstance(self.composer, PlainArrays):
             return np.arange(int(np.prod(shape))).reshape(shape)

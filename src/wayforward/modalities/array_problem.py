@@ -39,6 +39,39 @@ class ArrayProblem(UnitProblem[Answer]):
         """The arrays (R, *shape) that units may be taken from, where they are taken from others."""
         return getattr(getattr(self.units, "fill", None), "others", None)
 
+    def _each(self, things: Any) -> Sequence[Any]:
+        try:
+            given = np.asarray(things)
+        except ValueError:  # of several shapes: each is looked at by itself
+            return list(things)
+        if given.shape == self.shape:
+            raise DataError(
+                f"{self.things} is one {self.thing}. Give a list of {self.things}: [{self.thing}]."
+            )
+        if given.shape[1:] != self.shape:
+            raise DataError(
+                f"{self.things} has shape {given.shape} and type {given.dtype}. Give numbers of shape "
+                f"(n, {', '.join(map(str, self.shape))})."
+            )
+        return given if given.dtype.kind in "biuf" else list(things)
+
+    def _content(self, thing: Any) -> str:
+        size = ", ".join(map(str, self.shape))
+        try:
+            given = np.asarray(thing)
+        except ValueError:
+            raise DataError(f"its parts have several lengths. Give numbers of shape ({size}).") from None
+        if given.shape != self.shape or given.dtype.kind not in "biuf":
+            raise DataError(
+                f"it has shape {given.shape} and type {given.dtype}. Give numbers of shape ({size}): cut, pad or "
+                "resample it as the model expects it."
+            )
+        return self._checked(given)
+
+    @abstractmethod
+    def _checked(self, given: np.ndarray) -> str:
+        """What is kept of numbers of the right shape. Raises: DataError."""
+
     def _wanted(self, labels: Any, otherwise: str) -> Floats:
         """Return those of the examples with the wanted answer, which is their label, too, where labels are given.
 

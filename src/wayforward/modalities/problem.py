@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -10,12 +11,14 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from wayforward.deadline import Deadline
-from wayforward.errors import DataError, ProblemError
+from wayforward.errors import DataError, MethodError, ProblemError, require_switch
 from wayforward.methods import Method, recommend
 from wayforward.modalities.answers import UnitRecourse
 from wayforward.preferences import Preferences
 from wayforward.problem import Problem, Target
 from wayforward.recourse import Recourse
+from wayforward.schema import SchemaWarning
+from wayforward.schema.odd_rows import Reasons, unread_note
 
 Answer = TypeVar("Answer", bound=UnitRecourse)
 
@@ -23,12 +26,13 @@ Answer = TypeVar("Answer", bound=UnitRecourse)
 class UnitProblem(ABC, Generic[Answer]):
     """Texts, images, series: whatever has units that can be taken out or replaced.
 
-    A subclass says how things are read and kept (`_read`: as strings, which the carried feature holds), how many
-    columns one takes, which problem belongs to a size, and what an answer looks like. things: their name in errors.
-    first: the column of the first unit; before it stands the key of the thing.
+    A subclass says how things are read and kept (`_content`: as strings, which the carried feature holds), how many
+    columns one takes, which problem belongs to a size, and what an answer looks like. things, thing: their name in
+    errors, of many and of one. first: the column of the first unit; before it stands the key of the thing.
     """
 
     things: ClassVar[str] = "things"
+    thing: ClassVar[str] = "thing"
     first: int = 1
 
     def __init__(self, favourable: Any, target: Target | None) -> None:
@@ -40,8 +44,12 @@ class UnitProblem(ABC, Generic[Answer]):
     # -- what a kind of data says --------------------------------------------------------------------------
 
     @abstractmethod
-    def _read(self, things: Any) -> list[str]:
-        """Check things and return what is kept of each. Raises: DataError."""
+    def _each(self, things: Any) -> Sequence[Any]:
+        """Return things one by one. Raises: DataError for what is no list of them."""
+
+    @abstractmethod
+    def _content(self, thing: Any) -> str:
+        """Check a thing and return what is kept of it. Raises: DataError for an odd one, without its number."""
 
     @abstractmethod
     def _size(self, content: str) -> int:
@@ -67,16 +75,16 @@ class UnitProblem(ABC, Generic[Answer]):
 
     def problem(self, thing: Any, /) -> Problem:
         """Return the problem that a thing belongs to: that of things of about as many units."""
-        return self._of_size(self._largest(self._read([thing])))
+        return self._of_size(self._largest(self._all([thing])))
 
     def rows(self, things: Any, /) -> np.ndarray:
-        """Return things as rows (n, d) of the problem of the largest."""
-        contents = self._read(things)
+        """Return things as rows (n, d) of the problem of the largest. Raises: DataError for the first odd one."""
+        contents = self._all(things)
         return self._rows(contents, self._of_size(self._largest(contents)))
 
     def wishes(self, things: Any, /, keep: Any = (), most: int | None = None) -> Preferences | None:
         """Return the wishes in the rows of `rows`: units that stay, and how many may go at most; None without any."""
-        return self._wishes(self._read(things), keep, most)
+        return self._wishes(self._all(things), keep, most)
 
     def recommend(
         self,
@@ -87,26 +95,57 @@ class UnitProblem(ABC, Generic[Answer]):
         *,
         keep: Any = (),
         most: int | None = None,
+        strict: bool = False,
         **how: Any,
     ) -> Answer:
         """Return for each thing up to k sets of units without which, or with others in their place, the answer is yes.
 
-        keep: units that stay, besides those of the problem. most: units that may go, at most. how: as of
-        `wf.recommend`: seed, budget, deadline, workers, parameters of the method.
-        Raises: DataError for what is no such thing; ProblemError; MethodError.
+        keep: units that stay, besides those of the problem. most: units that may go, at most. One that cannot be read
+        is kept as NOT_ASKED, with a warning and its reason, and the others go on; strict=True raises instead. how: as
+        of `wf.recommend`: seed, budget, deadline, workers, parameters of the method.
+        Raises: DataError where none of them can be read; ProblemError; MethodError.
         """
-        contents = self._read(things)
         if "preferences" in how:
             raise ProblemError(
                 f"preferences cannot be given for {self.things}. Say keep= and most= in their place."
             )
+        require_switch(strict, "strict", MethodError)
+        contents, unread = (self._all(things), Reasons()) if strict else self._read(things)
+        if unread and len(unread) == len(contents):
+            self._all(things)
+        there = np.setdiff1d(np.arange(len(contents)), list(unread))
+        whole = self._answered([contents[i] for i in there], method, k, keep, most, how)
+        if unread:
+            warnings.warn(
+                unread_note(unread, len(contents), self.thing, self.things), SchemaWarning, stacklevel=2
+            )
+            x = np.full((len(contents), whole.d), np.nan)
+            x[there] = whole.x
+            wishes = whole.preferences
+            if wishes is not None:
+                place = np.zeros(len(contents), dtype=np.int64)
+                place[there] = np.arange(len(there))
+                wishes = wishes.take(place)
+            whole = replace(whole.among(x, unread, wishes), problem=whole.problem)
+        return self._answer(contents, whole)
+
+    def _answered(
+        self,
+        contents: list[str],
+        method: str | Method,
+        k: int,
+        keep: Any,
+        most: int | None,
+        how: dict[str, Any],
+    ) -> Recourse:
+        """Answer things that were read, as rows of the problem of the largest."""
         wide = self._of_size(self._largest(contents))
         sizes = np.array([self._size(one) for one in contents])
-        problems = {int(size): self._of_size(int(size)) for size in np.unique(sizes)}
         time_given = Deadline.of(how.get("deadline"))
         whole_time = None if time_given is None else time_given.begun(len(contents))
         parts, order = [], []
-        for size, problem in problems.items():
+        for size in np.unique(sizes).tolist():
+            problem = self._of_size(size)
             at = np.flatnonzero(sizes == size)
             some = [contents[i] for i in at]
             wishes = self._wishes(some, keep, most)
@@ -116,8 +155,25 @@ class UnitProblem(ABC, Generic[Answer]):
             parts.append(_widened(got, wide))
             order.append(at)
         place = np.argsort(np.concatenate(order))
-        whole = replace(Recourse.concat(parts)[place], problem=wide)
-        return self._answer(contents, whole)
+        return replace(Recourse.concat(parts)[place], problem=wide)
+
+    def _all(self, things: Any) -> list[str]:
+        """What is kept of things. Raises: DataError for the first odd one."""
+        contents, unread = self._read(things)
+        for i, reason in unread.items():
+            raise DataError(f"{self.thing.capitalize()} {i}: {reason}")
+        return contents
+
+    def _read(self, things: Any) -> tuple[list[str], Reasons]:
+        """What is kept of things, '' of those that cannot be read, and why they cannot."""
+        contents, unread = [], Reasons()
+        for i, thing in enumerate(self._each(things)):
+            try:
+                contents.append(self._content(thing))
+            except DataError as error:
+                contents.append("")
+                unread[i] = str(error)
+        return contents, unread
 
     def _wishes(self, contents: list[str], keep: Any, most: int | None) -> Preferences | None:
         units = [self._fixed_units(one, keep) for one in contents]

@@ -92,14 +92,15 @@ def _reason(ask: Callable[[Any], Any], one: Any, feature: Feature, what: str) ->
     raise AssertionError("the cell was at fault a moment ago")
 
 
-def unread_note(reasons: Reasons, n: int) -> str:
-    """Say how many of n people cannot be read, and why the first of them are not."""
+def unread_note(reasons: Reasons, n: int, one: str = "row", many: str = "people") -> str:
+    """Say how many of n people cannot be read, and why the first of them are not. one, many: what they are called."""
     rows = sorted(reasons)
+    them = "it" if len(rows) == 1 else "them"
     more = (
         f" {len(rows) - _NOTED:,} more: see the column 'reason' of the answers." if len(rows) > _NOTED else ""
     )
     return (
-        f"{len(rows):,} of {n:,} people could not be read, so the model was not asked about them (NOT_ASKED). "
-        + " ".join(f"Row {row}: {reasons[row]}" for row in rows[:_NOTED])
+        f"{len(rows):,} of {n:,} {many} could not be read, so the model was not asked about {them} (NOT_ASKED). "
+        + " ".join(f"{one.capitalize()} {row}: {reasons[row]}" for row in rows[:_NOTED])
         + more
     )

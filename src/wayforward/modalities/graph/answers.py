@@ -23,11 +23,12 @@ class RecommenderRecourse(UnitRecourse):
 
     def recommended(self, i: int) -> str | None:
         """Return the item that is recommended to person i now; None where there is none."""
-        return self.model.recommended(self.people[self._row(i)])
+        person = self.people[self._row(i)]
+        return self.model.recommended(person) if person else None  # '': who could not be read
 
     def removed(self, i: int, option: int = 0) -> list[str]:
         """Return the items of the actions that an option undoes."""
-        names, done = self.model.graph.names, self.model.graph.actions(self.people[self._row(i)])
+        names, done = self.model.graph.names, self.model.graph.actions(self.people[self._read_row(i)])
         return [names[done[unit]] for unit in self._units(i, option)]
 
     def instead(self, i: int, option: int = 0) -> str | None:

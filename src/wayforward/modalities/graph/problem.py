@@ -35,12 +35,14 @@ class RecommenderProblem(UnitProblem[RecommenderRecourse]):
     """
 
     things: ClassVar[str] = "people"
+    thing: ClassVar[str] = "person"
 
     def __init__(self, graph: ActionGraph, *, restart: float = 0.15, keep: Collection[str] = ()) -> None:
         super().__init__(CLASSES[1], None)
         if not isinstance(graph, ActionGraph):
             raise ProblemError(f"graph is a {type(graph).__name__}. Give an ActionGraph.")
         self.graph, self.model = graph, RecommenderModel(graph, restart)
+        self._known = frozenset(graph.people)
         self.keep = self._items(keep)
 
     def recommend(
@@ -52,25 +54,28 @@ class RecommenderProblem(UnitProblem[RecommenderRecourse]):
         *,
         keep: Any = (),
         most: int | None = None,
+        strict: bool = False,
         **how: Any,
     ) -> RecommenderRecourse:
         """Return for each person up to k sets of their actions without which another item would be recommended.
 
         See `UnitProblem.recommend`.
         """
-        return super().recommend(things, method, k, keep=keep, most=most, **how)
+        return super().recommend(things, method, k, keep=keep, most=most, strict=strict, **how)
 
-    def _read(self, things: Any) -> list[str]:
+    def _each(self, things: Any) -> list[Any]:
         if isinstance(things, (str, bytes)) or not isinstance(things, Iterable):
             raise DataError("people is no list. Give a list of names: ['ann'].")
-        names, known = [str(one) for one in things], set(self.graph.people)
-        for name in names:
-            if name not in known:
-                raise DataError(
-                    f"{name!r} is no person of the graph. Give some of its {len(known)} people."
-                    f"{did_you_mean(name, self.graph.people)}"
-                )
-        return names
+        return list(things)
+
+    def _content(self, thing: Any) -> str:
+        name = str(thing)
+        if name not in self._known:
+            raise DataError(
+                f"{name!r} is no person of the graph. Give some of its {len(self.graph.people)} people."
+                f"{did_you_mean(name, self.graph.people)}"
+            )
+        return name
 
     def _size(self, content: str) -> int:
         return padded_size(len(self.graph.actions(content)))

@@ -62,6 +62,7 @@ class ImageProblem(ArrayProblem[ImageRecourse]):
     """
 
     things: ClassVar[str] = "images"
+    thing: ClassVar[str] = "image"
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class ImageProblem(ArrayProblem[ImageRecourse]):
             )
         self.shape = given.shape[1:]
         self.span = _span(given, span)
-        self.examples = self._read(given)
+        self.examples = self._all(given)
         self.keep = self._mask(keep)
         self.pixels = units == "pixels"
         self.first = 0 if self.pixels else 1
@@ -120,28 +121,16 @@ class ImageProblem(ArrayProblem[ImageRecourse]):
 
     # -- what images are as units --------------------------------------------------------------------------
 
-    def _read(self, things: Any) -> list[str]:
-        try:
-            given = np.asarray(things)
-        except ValueError:
-            raise DataError(f"images have several shapes. Give arrays of shape {self.shape}.") from None
-        if given.shape == self.shape:
-            raise DataError("images is one image. Give a list of images: [image].")
-        if given.shape[1:] != self.shape or given.dtype.kind not in "biuf":
-            raise DataError(
-                f"images has shape {given.shape} and type {given.dtype}. Give numbers of shape "
-                f"(n, {', '.join(map(str, self.shape))})."
-            )
+    def _checked(self, given: np.ndarray) -> str:
         with np.errstate(invalid="ignore"):
             odd = ~((given >= self.span[0]) & (given <= self.span[1]))
         if odd.any():
             place = tuple(int(i) for i in np.argwhere(odd)[0])
             raise DataError(
-                f"Image {place[0]} has {given[place]} at row {place[1]}, column {place[2]}; pixels are from "
-                f"{self.span[0]:g} to {self.span[1]:g}. Correct it, or give span=(least, greatest)."
+                f"it has {given[place]} at row {place[0]}, column {place[1]}; pixels are from {self.span[0]:g} to "
+                f"{self.span[1]:g}. Correct it, or give span=(least, greatest)."
             )
-        whole = given if given.ndim == 4 else given[..., None]
-        return [encode_array(image) for image in whole]
+        return encode_array(given if given.ndim == 3 else given[..., None])
 
     def _size(self, content: str) -> int:
         if isinstance(self.units, PlainArrays):

@@ -52,6 +52,7 @@ class SeriesProblem(ArrayProblem[SeriesRecourse]):
     """
 
     things: ClassVar[str] = "series"
+    thing: ClassVar[str] = "series"
 
     def __init__(
         self,
@@ -69,7 +70,13 @@ class SeriesProblem(ArrayProblem[SeriesRecourse]):
         keep: Any = None,
     ) -> None:
         super().__init__(favourable, target)
-        given = _array(series, "(channels, times)")
+        try:
+            given = np.asarray(series)
+        except ValueError:
+            raise DataError(
+                "series have several lengths. Give arrays of one shape, (channels, times): cut, pad or resample them "
+                "as the model expects them."
+            ) from None
         if given.ndim != 3 or not given.size or given.dtype.kind not in "biuf":
             raise DataError(
                 f"series has shape {given.shape} and type {given.dtype}. Give numbers of shape (n, channels, times); "
@@ -78,7 +85,7 @@ class SeriesProblem(ArrayProblem[SeriesRecourse]):
         self.shape = given.shape[1:]
         self.named = channels is not None
         self.channels = _names(channels, self.shape[0])
-        self.examples = self._read(given)
+        self.examples = self._all(given)
         self.keep = self._mask(keep)
         self.replace, self._choices = replace, 1
         cut = _segmenter(units)
@@ -101,23 +108,15 @@ class SeriesProblem(ArrayProblem[SeriesRecourse]):
             self._choices = min(int(distractors), len(others))
             self._replace_from(NearestFill(others, self._choices))
 
-    def _read(self, things: Any) -> list[str]:
-        given = _array(things, self.shape)
-        if given.shape == self.shape:
-            raise DataError("series is one series. Give a list of series: [one].")
-        if given.shape[1:] != self.shape or given.dtype.kind not in "biuf":
-            raise DataError(
-                f"series has shape {given.shape} and type {given.dtype}. Give numbers of shape "
-                f"(n, {', '.join(map(str, self.shape))})."
-            )
+    def _checked(self, given: np.ndarray) -> str:
         odd = ~np.isfinite(given)
         if odd.any():
-            i, channel, time = (int(place) for place in np.argwhere(odd)[0])
+            channel, time = (int(place) for place in np.argwhere(odd)[0])
             raise DataError(
-                f"Series {i} has {given[i, channel, time]} in {self.channels[channel]!r} at time {time}, from 0. Fill "
-                "gaps as the model expects them."
+                f"{self.channels[channel]!r} is {given[channel, time]} at time {time}, from 0. Fill gaps as the model "
+                "expects them."
             )
-        return [encode_array(one) for one in given.astype(np.float64)]
+        return encode_array(given.astype(np.float64))
 
     def _size(self, content: str) -> int:
         count = self.units.count(content)
@@ -167,16 +166,6 @@ class SeriesProblem(ArrayProblem[SeriesRecourse]):
                     f"{', '.join(map(repr, self.channels[:10]))}, or 0 to {self.shape[0] - 1}."
                 )
         return mask
-
-
-def _array(series: Any, shape: Any) -> np.ndarray:
-    try:
-        return np.asarray(series)
-    except ValueError:
-        raise DataError(
-            f"series have several lengths. Give arrays of shape {shape}: cut, pad or resample them as the model "
-            "expects them."
-        ) from None
 
 
 def _names(given: Sequence[str] | None, many: int) -> list[str]:

@@ -75,4 +75,4 @@ class TextRecourse(UnitRecourse):
         return f"There is no text {i}; there are {len(self.texts)}, from 0."
 
     def _document(self, i: int) -> Document:
-        return document(self.texts[self._row(i)])
+        return document(self.texts[self._read_row(i)])

@@ -36,6 +36,7 @@ class TextProblem(UnitProblem[TextRecourse]):
     """
 
     things: ClassVar[str] = "texts"
+    thing: ClassVar[str] = "text"
 
     def __init__(
         self,
@@ -49,11 +50,20 @@ class TextProblem(UnitProblem[TextRecourse]):
     ) -> None:
         super().__init__(favourable, target)
         self.model = TextModel(pipeline, classes)
-        self.texts = strings(texts)
+        self.texts = self._all(texts)
         self.keep = _words(keep)
 
-    def _read(self, things: Any) -> list[str]:
-        return strings(things)
+    def _each(self, things: Any) -> list[Any]:
+        if isinstance(things, (str, bytes)):
+            raise DataError("texts is one string. Give a list of texts: [text].")
+        if not isinstance(things, Iterable):
+            raise DataError(f"texts is a {type(things).__name__}. Give a list of texts.")
+        return list(things)
+
+    def _content(self, thing: Any) -> str:
+        if not isinstance(thing, str):
+            raise DataError(f"it is a {type(thing).__name__}. Give a string.")
+        return document(thing).text
 
     def _size(self, content: str) -> int:
         return document(content).size
@@ -72,19 +82,6 @@ class TextProblem(UnitProblem[TextRecourse]):
         some = [text for text in self.texts if document(text).size <= size][:_LOOKED_AT]
         model = wrap(self.model, schema, verify_on=rows_of(some, schema) if some else None)
         return Problem(schema, model, self.target, cost=LpMix(l0=1.0, l1=0.0))
-
-
-def strings(texts: Any) -> list[str]:
-    """Return texts as a list. Raises: DataError for one string alone, and for what is no text."""
-    if isinstance(texts, (str, bytes)):
-        raise DataError("texts is one string. Give a list of texts: [text].")
-    if not isinstance(texts, Iterable):
-        raise DataError(f"texts is a {type(texts).__name__}. Give a list of texts.")
-    found = list(texts)
-    for i, text in enumerate(found):
-        if not isinstance(text, str):
-            raise DataError(f"Entry {i} of texts is a {type(text).__name__}. Give strings.")
-    return found
 
 
 def _words(words: Collection[str]) -> frozenset[str]:
