@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
+import json
 import re
 import socket
 import threading
@@ -12,7 +14,9 @@ from pathlib import Path
 import pytest
 import uvicorn
 from fastapi.routing import APIRoute
+from typer.testing import CliRunner
 
+from wayforward.cli.app import app
 from wayforward.serve import accounts
 from wayforward.serve.client import Client, ServerProblem
 from wayforward.serve.http import api
@@ -82,6 +86,41 @@ def test_models_come_and_jobs_run_by_program(url, services, given, model, tmp_pa
     log = admin.log()
     assert log["holds"] and log["lines"][0]["what"] == "account closed"
     assert admin.log(before=log["lines"][-1]["id"])["lines"] == []
+
+
+def test_a_shell_publishes_makes_links_and_keeps_tokens(url, services, given, model, tmp_path, monkeypatch):
+    """Acts of a running server by `wayforward remote`; no key is on its command line or in what it says of errors."""
+    monkeypatch.setenv("WAYFORWARD_URL", url)
+
+    def shell(key, line, code=0):
+        monkeypatch.setenv("WAYFORWARD_TOKEN", key)
+        got = CliRunner().invoke(app, ["remote", *line.split()])
+        assert got.exit_code == code, got.output
+        assert key not in got.output
+        return got.output
+
+    acts = (Act.SEE_MODELS, Act.ADD_MODEL, Act.MAKE_CASES, Act.SEE_CASES, Act.HAVE_TOKENS)
+    operator, admin = token(services, "operator", *acts), token(services, "admin", Act.PUBLISH_MODEL)
+    file = services.projects.folder / model / "model.skops"
+    line = f"add-model {file} {given.schema} {given.train} --label granted --favourable 1 --title Sent"
+    added = json.loads(shell(operator, line))["id"]
+    assert "may not publish" in shell(operator, f"publish {added}", code=2)
+    assert json.loads(shell(admin, f"publish {added}"))["published"]
+    people, links = tmp_path / "people.csv", tmp_path / "links.csv"
+    people.write_text("age,income,debt,home\n30,1500,900,rent\n61,800,20,own\n")
+    shell(operator, f"make-cases {added} {people} --out {links}")
+    with links.open() as lines:
+        codes = [row["code"] for row in csv.DictReader(lines)]
+    assert len(codes) == 2 and links.stat().st_mode & 0o077 == 0
+    assert json.loads(shell(codes[0], "decision"))["accepted"] is False
+    monkeypatch.setenv("WAYFORWARD_TOKEN", operator)
+    made = CliRunner().invoke(app, ["remote", "make-token", "desk", Act.SEE_CASES, "--days", "3"])
+    kept = json.loads(shell(operator, "tokens"))
+    assert {"desk", "test"} == {one["name"] for one in kept}
+    assert {one["model"]: one for one in json.loads(shell(made.output.strip(), "cases"))}[added]["cases"] == 2
+    desk = next(one["id"] for one in kept if one["name"] == "desk")
+    shell(operator, f"revoke {desk}")
+    assert [one["name"] for one in json.loads(shell(operator, "tokens"))] == ["test"]
 
 
 def test_there_is_a_method_for_every_endpoint():

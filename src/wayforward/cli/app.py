@@ -1207,9 +1207,26 @@ def bench_leaderboard(
     )
 
 
-@app.command(
-    add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
-)
+PASSED_ON: Any = {
+    "add_help_option": False,
+    "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True},
+}
+
+
+@app.command(**PASSED_ON)
+def remote(context: typer.Context) -> None:
+    """Act on a running server, as programs do: publish, make links in bulk, start jobs, make tokens, and the rest."""
+    from wayforward.cli.remote import remote_app
+
+    _pass_on(typer.main.get_command(remote_app()), context)
+
+
+def _pass_on(command: Any, context: typer.Context) -> None:
+    name = f"wayforward {context.info_name}"
+    raise typer.Exit(command.main(context.args, prog_name=name, standalone_mode=False) or 0)
+
+
+@app.command(**PASSED_ON)
 def replicate(context: typer.Context) -> None:
     """Measure a paper's tables and figures again: paper beside ours, with tolerances and a verdict."""
     from importlib.metadata import entry_points
@@ -1219,9 +1236,7 @@ def replicate(context: typer.Context) -> None:
         raise MissingExtra(
             "The studies are a package of their own, which is not installed. In a clone: pip install ./studies"
         )
-    command = typer.main.get_command(found[0].load())
-    code = command.main(context.args, prog_name="wayforward replicate", standalone_mode=False)
-    raise typer.Exit(code or 0)
+    _pass_on(typer.main.get_command(found[0].load()), context)
 
 
 @app.callback(invoke_without_command=True)

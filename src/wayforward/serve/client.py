@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from wayforward.errors import WayforwardError
+from wayforward.plain_files import read_text
 
 Plain = dict[str, Any]
 
@@ -148,8 +149,10 @@ class Client:
         """Return a study with its protocol."""
         return self._one("GET", f"/studies/{quote(id)}")
 
-    def add_study(self, protocol: str, pool: Sequence[Mapping[str, Any]] | None = None) -> Plain:
-        """Take a protocol (YAML text), closed; pool: profiles, a row each."""
+    def add_study(self, protocol: str | Path, pool: Sequence[Mapping[str, Any]] | None = None) -> Plain:
+        """Take a protocol (YAML text, or the Path of its file), closed; pool: profiles, a row each."""
+        if isinstance(protocol, Path):
+            protocol = read_text(protocol, "protocol")
         return self._one(
             "POST", "/studies", {"protocol": protocol, "pool": pool and [dict(one) for one in pool]}
         )
