@@ -10,6 +10,7 @@ from itertools import pairwise
 import pytest
 
 from wayforward.errors import DataError, FileFormatError, ReplyError
+from wayforward.language import LANGUAGES
 from wayforward.study import analyse
 from wayforward.study.course import AnswersError, CourseError, ParticipantCourse, Standing
 from wayforward.study.items import ChoiceItem, NumberItem, RankingItem, TextItem, sus, sus_score, tlx_score
@@ -92,6 +93,13 @@ def test_ready_made_protocols_are_walked_through(name, tmp_path):
         assert len(pandas.read_parquet(folder / f"{table}.parquet")) == len(
             pandas.read_csv(folder / f"{table}.csv")
         )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_whoever_runs_a_ready_made_protocol_reads_of_it_in_every_language(name):
+    protocol = ready_made(name)
+    for text in (protocol.title, protocol.about, *(arm.about for arm in protocol.arms.values())):
+        assert isinstance(text, dict) and set(text) == set(LANGUAGES) and len(set(text.values())) == len(text)
 
 
 def test_the_published_study_is_rehearsed_and_analysed(tmp_path):

@@ -67,7 +67,7 @@ class StudyPart(StrictModel):
 class StudyArm(StrictModel):
     """A condition; weight: how many places of a block of the randomisation it has. Participants never read its name."""
 
-    about: str
+    about: Words
     weight: int = Field(1, ge=1, le=20)
 
 
@@ -93,10 +93,10 @@ class StudyPlans(StrictModel):
 
 
 class StudyProtocol(StrictModel):
-    """A whole study. seed draws arms, orders and plans. strata: choices of the screening; who chose alike has blocks of
-    arms of their own. back: participants may go back to the page before. keep_days: after the study is closed, until
-    every participation is deleted. vignette: the made-up applicant of the tasks, by feature;
-    model: the id or title of the published model that refuses them, left out: the newest one that does.
+    """A whole study. about, also of an arm: for whoever runs it. seed draws arms, orders and plans. strata: choices of the
+    screening; who chose alike has blocks of arms of their own. back: participants may go back to the page before.
+    keep_days: after the study is closed, until every participation is deleted. vignette: the made-up applicant of the
+    tasks, by feature; model: the id or title of the published model that refuses them, left out: the newest one that does.
 
     Raises: FileFormatError from `read` and `parse`, naming the place in the file.
     """
@@ -105,7 +105,7 @@ class StudyProtocol(StrictModel):
     version: Literal[1]
     id: Id
     title: Words
-    about: str
+    about: Words
     languages: list[Annotated[str, Field(pattern="^[a-z]{2}$")]] = Field(min_length=1)
     minutes: int = Field(ge=1, le=600)
     consent: Words

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 from pydantic import Field
 
-from wayforward.language import gettext
+from wayforward.language import gettext, language
 from wayforward.serve.accounts import Somebody
 from wayforward.serve.case_store import table_of
 from wayforward.serve.http.api.given import ApiIn, Value
@@ -100,7 +100,7 @@ class TaskPlanIn(RevisionIn):
 
 def _study(to: Services, row: StudyRow, protocol: StudyProtocol, counts: dict[str, int]) -> dict[str, Any]:
     return {
-        "id": row.id, "name": protocol.id, "title": in_language(protocol.title, protocol.languages[0]),
+        "id": row.id, "name": protocol.id, "title": in_language(protocol.title, language()),
         "languages": protocol.languages, "open": row.open, "made": row.made, "most": protocol.quota.most,
         "link": f"{to.settings.public_url.rstrip('/')}/s/{row.link}" if row.open else None,
         "standing": counts, "withdrawn": row.withdrawn,
