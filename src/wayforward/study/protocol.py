@@ -93,10 +93,11 @@ class StudyPlans(StrictModel):
 
 
 class StudyProtocol(StrictModel):
-    """A whole study. about, also of an arm: for whoever runs it. seed draws arms, orders and plans. strata: choices of the
-    screening; who chose alike has blocks of arms of their own. back: participants may go back to the page before.
+    """A whole study. about, also of an arm: for whoever runs it. seed draws arms, orders and plans. strata: choices of
+    the screening; who chose alike has blocks of arms of their own. back: participants may go back to the page before.
     keep_days: after the study is closed, until every participation is deleted. vignette: the made-up applicant of the
-    tasks, by feature; model: the id or title of the published model that refuses them, left out: the newest one that does.
+    tasks, by feature; model: the id or title of the published model that refuses them, left out: the newest one that
+    does.
 
     Raises: FileFormatError from `read` and `parse`, naming the place in the file.
     """
