@@ -50,3 +50,22 @@ def test_it_finds_what_trying_everything_finds(model, cost):
 def test_it_says_what_it_is_not_for():
     with pytest.raises(UnsupportedModel, match="rectified units"):
         wf.method("relu-milp").fit(refused("rf", 0, ())[0])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_who_is_left_without_anything_is_looked_for_in_boxes():
+    """A yes within .0001 of one place between three numbers, and a flat no everywhere else."""
+    from sklearn.neural_network import MLPClassifier
+
+    names, place = ("x1", "x2", "x3"), np.array([1.234, -0.567, 0.345])
+    schema = wf.Schema(tuple(wf.Feature(name=n, kind="real", low=-2, high=2) for n in names))
+    data = np.random.default_rng(0).uniform(-2, 2, (60, 3))
+    net = MLPClassifier((6, 1), max_iter=1).fit(data, np.arange(60) % 2)
+    sides = np.tile([1.0, -1.0], 3)
+    net.coefs_ = [np.repeat(np.eye(3), 2, axis=1) * sides, np.full((6, 1), -1e4), np.ones((1, 1))]
+    net.intercepts_ = [-np.repeat(place, 2) * sides, np.ones(1), np.array([-1e-3])]
+    problem = wf.Problem(schema, net, wf.Target(1), data=data, cost=COSTS["l1"])
+    x = np.array([[0.0, 0.0, 0.0], [1.5, 1.5, 1.5]])
+    got = wf.recommend(problem, x, "local-search", budget=500)
+    assert got.found.all()
+    np.testing.assert_allclose(got.cost[:, 0] * 4, np.abs(x - place).sum(1), atol=1e-4)

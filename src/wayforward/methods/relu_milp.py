@@ -9,7 +9,7 @@ import numpy as np
 
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.exact.relaxed_boxes import RelaxedBoxes
-from wayforward.methods.engines.finish import farther, finished
+from wayforward.methods.engines.exact.relaxed_search import cheapest_in_boxes
 from wayforward.methods.local_search import LocalSearch
 from wayforward.methods.settings import check_least
 from wayforward.model import Access
@@ -18,8 +18,6 @@ from wayforward.shapes import Actions, Mask
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
     from wayforward.streams import Streams
-
-_BEYOND = (0.0, 1e-9, 1e-7, 1e-5, 1e-3, 0.02)  # of its way: so much farther a row is tried, too
 
 
 @dataclass
@@ -73,39 +71,6 @@ class ReluMilp(Method):
         self, people: Population, k: int, streams: Streams, budget: Budget
     ) -> tuple[Actions, Mask]:
         found = self.first_.unjudged_actions(people, k, streams, budget)
-        none = np.zeros(people.n, dtype=bool)
-        if (
-            self.boxes_ is None
-            or people.problem.robust is not None
-            or people.problem.plausibility is not None
-        ):
-            return found, none
-        open_, limit = np.arange(people.n), budget.rows_or(20_000)
-        for round_ in range(self.rounds):
-            some = people.take(open_)
-            has = ~np.isnan(found[open_, 0]).all(1)
-            cutoff = np.full(open_.size, np.inf)
-            cutoff[has] = some.cost(np.flatnonzero(has), found[open_[has], 0])
-            least, points = self.boxes_.search(some, cutoff, self.boxes * (round_ + 1))
-            none[open_] = ~has & np.isposinf(least)
-            better = self._polished(some, points, limit)
-            price = np.full(open_.size, np.inf)
-            there = np.flatnonzero(~np.isnan(better).all(1))
-            price[there] = some.cost(there, better[there])
-            gain = np.flatnonzero(price < cutoff - 1e-12)
-            found[open_[gain]] = np.concatenate([better[gain, None], found[open_[gain], : k - 1]], axis=1)
-            open_ = open_[(np.minimum(price, cutoff) > least * (1 + 1e-6)) & np.isfinite(least)]
-            if not open_.size:
-                break
-        return found, none
-
-    def _polished(self, people: Population, points: Actions, limit: int) -> np.ndarray:
-        """(n, d) the best option near the rows (n, c, d) at which boxes would be cheapest; NaN where there is none."""
-        who, place = np.nonzero(~np.isnan(points).all(2))
-        who, row = farther(people, who, points[who, place], _BEYOND)
-        row = np.where(people.schema.differs(row, people.x[who]), row, np.nan)
-        some = np.flatnonzero(~np.isnan(row).all(1))
-        who, row = who[some], row[some]
-        good = np.flatnonzero(people.evaluate(who, row).reached)
-        cap = people.rows + limit
-        return finished(people, who[good], row[good], 1, cap=cap, go_on=False, shrink=True)[:, 0]
+        if self.boxes_ is None:
+            return found, np.zeros(people.n, dtype=bool)
+        return cheapest_in_boxes(self.boxes_, people, found, budget.rows_or(20_000), self.boxes, self.rounds)

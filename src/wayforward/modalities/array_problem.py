@@ -39,7 +39,7 @@ class ArrayProblem(UnitProblem[Answer]):
         """The arrays (R, *shape) that units may be taken from, where they are taken from others."""
         return getattr(getattr(self.units, "fill", None), "others", None)
 
-    def _each(self, things: Any) -> Sequence[Any]:
+    def _each(self, things: Any) -> Any:
         try:
             given = np.asarray(things)
         except ValueError:  # of several shapes: each is looked at by itself

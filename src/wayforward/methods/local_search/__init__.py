@@ -10,6 +10,8 @@ import numpy as np
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.exact.forest_boxes import ForestBoxes
 from wayforward.methods.engines.exact.line_boxes import LineBoxes
+from wayforward.methods.engines.exact.relaxed_boxes import RelaxedBoxes
+from wayforward.methods.engines.exact.relaxed_search import cheapest_in_boxes
 from wayforward.methods.engines.gradient.compiled import Compiled
 from wayforward.methods.engines.robust_search import same_people
 from wayforward.methods.engines.seeker import Seeker
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 _STARTS = 20_000  # accepted reference people that starts are taken from
+_BOXES = 2_000  # looked at for a person whom nothing else serves
 
 
 @dataclass
@@ -124,6 +127,7 @@ class LocalSearch(Method):
         plain = self.compiled and self.there_ is None
         self.seeker_ = Seeker.of(problem, self.reference_) if plain else None
         self.boxes_ = (ForestBoxes.of(problem) or LineBoxes.of(problem)) if plain else None
+        self.relaxed_ = RelaxedBoxes.of(problem.asking_no_more()) if self.boxes_ is None else None
 
     @property
     def frees_interpreter(self) -> bool:
@@ -179,7 +183,19 @@ class LocalSearch(Method):
         if lost.size:  # for the others it was tried on the way
             lost = lost[may_be_listed(people.take(lost))]
             none[lost] = self._settled(people.take(lost))[0]
+        self._look_into_boxes(people, out, none, limit)
         return out, none
+
+    def _look_into_boxes(self, people: Population, out: Actions, none: Mask, limit: int) -> None:
+        """Search what a network leaves open for people without option or proof, in whose reach yeses may be few."""
+        lost = np.flatnonzero(np.isnan(out[:, 0]).all(1) & ~none)
+        if self.relaxed_ is None or not lost.size:
+            return
+        some = people.take(lost)
+        found, proved = cheapest_in_boxes(self.relaxed_, some, out[lost], limit, _BOXES, 1)
+        people.rows[lost] += some.rows
+        out[lost] = found
+        none[lost] = proved & self._prove
 
     def _descend(self, people: Population, streams: Streams, rows: int) -> Rows:
         """Return where descents from several starts turn the decision (m, d); NaN where none does."""

@@ -23,10 +23,10 @@ _LEVEL = 0.3  # share of what the stand-in gets wrong about a person as they are
 _GENERAL_AIMS, _GENERAL_STEPS = (0.0, 1.0), 4000  # where there is no compiled search of the stand-in
 _OPTIONS = 3  # proposals a person and the first aim; of the others one
 _STEPS = 20_000  # rows of the stand-in that a proposal may cost
-_ROWS = 220  # of a person, after which no more rows are proposed
+_ROWS = 130  # of a person, after which no more rows are proposed
 _FEW = 80  # rows of a person that are looked at closely
-_AT_ONCE = 2  # rows of a person that are asked about together
-_ALIKE = 1  # of them with the same set of changes
+_AT_ONCE = 8  # rows of a person that are asked about together
+_ALIKE = 3  # of them with the same set of changes
 _ROUNDS = 60
 _ODD, _ODD_AT_ONCE, _ODD_WORTH = 20, 1, 0.02  # rows that are asked about because the stand-in alone says so
 _FRESH = 2  # rounds after which proposals near the incumbents are drawn anew
@@ -34,6 +34,7 @@ _PATIENCE = 5  # rounds without anything worth asking about, after which no more
 _WIDE = 6  # rounds after which there is another look at all that one or two changes could be
 _WORTH, _LABEL_WORTH = 5e-3, 2e-3  # share of the cost that a row must be expected to save; a label says less
 _TIGHT = 1e-5  # share of the cost to which a value is narrowed
+_POINTS, _SECTIONS = 7, 5  # values that are asked about together when one is narrowed, and how often at most
 
 
 Proposals = tuple[Who, Rows, PerRow, PerRow]  # who, action, what the stand-in says, cost
@@ -342,11 +343,11 @@ class Sparing(CandidatePolish):
         self.narrowed[who] = self.cost[who]
 
     def _section_one(self, who: np.ndarray, col: np.ndarray, limit: np.ndarray) -> None:
-        """Bisect the value of one feature each, col (c,), between where it holds and where the person stands."""
+        """Section the value of one feature each, col (c,), between where it holds and where the person stands."""
         assert self.memory is not None
         people, schema = self.people, self.schema
         fails = people.x[who, col].copy()
-        for _ in range(14):
+        for _ in range(_SECTIONS):
             here = self.best[who, col]
             part = people.parts(who, self.best[who])[np.arange(len(who)), col]
             # what is left to be had, as the rest of the way to what fails
@@ -354,30 +355,34 @@ class Sparing(CandidatePolish):
                 left = part * np.abs(here - fails) / np.abs(here - people.x[who, col])
             go = (left > _TIGHT * self.cost[who]) & (people.rows[who] < np.minimum(limit, self.cap)[who])
             who, col, fails, here = who[go], col[go], fails[go], here[go]
-            if not who.size:
-                return
-            value = schema.snap((here + fails) / 2, columns=col)
-            span = schema.span[col]
-            inside = (np.abs(value - here) > 1e-9 * span) & (np.abs(value - fails) > 1e-9 * span)
-            inside &= (value >= people.low[who, col] - 1e-9 * span) & (
-                value <= people.high[who, col] + 1e-9 * span
-            )
+            # the nearest to where people stand first: a row over the budget is the one that saves least
+            share = np.arange(_POINTS, 0, -1) / (_POINTS + 1)
+            value = here[:, None] + share * (fails - here)[:, None]
+            value = schema.snap(value.ravel(), columns=np.repeat(col, _POINTS)).reshape(value.shape)
+            slack = 1e-9 * schema.span[col][:, None]
+            low, high = people.low[who, col][:, None] - slack, people.high[who, col][:, None] + slack
+            inside = (np.abs(value - here[:, None]) > slack) & (np.abs(value - fails[:, None]) > slack)
+            inside &= (value >= low) & (value <= high)
+            inside[:, 1:] &= np.abs(np.diff(value, axis=1)) > slack
             for j, ok in people.level_ok.items():
                 mine = np.flatnonzero(col == j)
-                inside[mine] &= ok[who[mine], value[mine].astype(np.int64)]
-            who, col, fails, here, value = (
-                who[inside],
-                col[inside],
-                fails[inside],
-                here[inside],
-                value[inside],
-            )
-            if not who.size:
+                inside[mine] &= ok[who[mine, None], value[mine].astype(np.int64)]
+            row, turn = np.nonzero(inside)
+            if not row.size:
                 return
-            trial = set_values(self.best[who], col, value)
-            guess, cost = self.memory.guess(who, trial), people.cost(who, trial)
-            _, valid = self._ask_and_learn(who, trial, guess, cost)
-            fails = np.where(valid, fails, value)
+            owner, lead = who[row], col[row]
+            trial = set_values(self.best[owner], lead, value[row, turn])
+            _, valid = self._ask_and_learn(
+                owner, trial, self.memory.guess(owner, trial), people.cost(owner, trial)
+            )
+            # what is left to be had lies between what holds now and the nearest value to it that does not
+            row, no = row[~valid], value[row, turn][~valid]
+            now, home = self.best[who, col], people.x[who, col]
+            away = np.where(np.abs(no - home[row]) < np.abs(now - home)[row], np.abs(no - now[row]), np.inf)
+            order = np.argsort(-away, kind="stable")[np.isinf(away).sum() :]
+            fails[row[order]] = no[order]  # of each person's the last one written, which is the nearest
+            go = inside.any(1)
+            who, col, fails = who[go], col[go], fails[go]
 
 
 def _first(owner: Who, worth: PerRow, size: int, sets: np.ndarray | None = None) -> np.ndarray:
