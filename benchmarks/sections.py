@@ -283,12 +283,21 @@ def million(runs: list[dict[str, Any]]) -> str:
         for run in runs
     ]
     age = _age({run["source"] for run in runs}, {run["when"] for run in runs})
+    alone = {(run["model"], run["people"]): run for run in runs if run["workers"] == 1}
+    beside = [
+        f"{run['model']}, {run['people']:,} people, {run['workers']} {run['on']}: "
+        f"{alone[key]['seconds'] / run['seconds']:.2f} times as fast as one, with "
+        f"{run['processor_seconds'] / alone[key]['processor_seconds'] - 1:+.0%} of processor time"
+        for run in runs
+        if run["workers"] > 1 and (key := (run["model"], run["people"])) in alone
+    ]
+    words = f"Two beside one, everything included: {'; '.join(beside)}." if beside else ""
     return f"""## A million people, one command
 
 `python -m benchmarks.million`: people of gmsc, drawn with noise so that no two are alike, through `wayforward recommend
 --out`, k of 1. Memory: the largest sum over the command's processes. *A million*: processor minutes at the milliseconds
 a person of the line, start-up included; an extrapolation wherever fewer people were asked. Minutes of the clock hang on
-the load, which is that of one minute before. {age}
+the load, which is that of one minute before (what else ran had the lowest priority). {age} {words}
 
 {
         table(
