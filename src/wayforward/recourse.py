@@ -21,6 +21,7 @@ from wayforward.plain_files import as_path, read_json, write_text, written
 from wayforward.regions import Regions
 from wayforward.schema import Origin, Schema, SchemaWarning, carried, decode_column, native_table
 from wayforward.schema.notebook import small_table
+from wayforward.schema.origin import find_own
 from wayforward.shapes import Actions, Costs, Mask, People
 
 if TYPE_CHECKING:
@@ -438,8 +439,13 @@ class Recourse:
         return text
 
     def find(self, id: Any) -> np.ndarray:
-        """Positions of the people of this name, by id column or index. Raises: DataError where there is none."""
-        return (self.origin or Origin()).find(id)
+        """Positions of the people of this name, by id column or index; without either, by their own texts and ids.
+
+        Raises: DataError where there is none.
+        """
+        origin = self.origin or Origin()
+        own = find_own(self.schema.features, self.x, id) if not origin.names else ()
+        return np.asarray(own) if len(own) else origin.find(id)
 
     def people_after(self, option: int = 0) -> Any:
         """Everybody where this option leads, as the table they came from: its columns, types, order and index.

@@ -66,8 +66,8 @@ NONE = np.nan
         (lambda s, loan, h: loan <= 0 and s <= 2500, (NONE, 0, NONE), "", ""),  # no loan is less than none
         (
             lambda s, loan, h: 20_000 <= s <= 30_000, (19_600, NONE, NONE),
-            "This is enough: savings between 19,600 and 30,500 EUR.",
-            "Das genügt: „savings“ zwischen 19.600 und 30.500 EUR.",
+            "This is enough: savings at least 19,600 EUR (checked up to 30,500 EUR).",
+            "Das genügt: „savings“ mindestens 19.600 EUR (geprüft bis 30.500 EUR).",
         ),
         (
             lambda s, loan, h: s >= 20_000 and loan <= 10_000, (20_000, 10_000, NONE),
@@ -90,27 +90,37 @@ def test_what_is_enough_reads_as_an_applicant_would_say_it(yes, action, english,
 @pytest.mark.parametrize(
     "of_feature, ends, value, text",
     [
-        ({"unit": "EUR/month"}, (1960, 1973.4), 1960, "income between 1,960 and 1,973 EUR/month"),
+        (
+            {"unit": "EUR/month"},
+            (1960, 1973.4),
+            1960,
+            "income at least 1,960 EUR/month (checked up to 1,973 EUR/month)",
+        ),
         (
             {"unit": "EUR/month", "least_change": 10},
             (1960, 1973.4),
             1960,
-            "income between 1,960 and 1,970 EUR/month",
+            "income at least 1,960 EUR/month (checked up to 1,970 EUR/month)",
         ),
         (
             {"unit": "EUR/month", "least_change": 50},
             (1960, 1973.4),
             1960,
-            "income between 1,960 and 1,970 EUR/month",
+            "income at least 1,960 EUR/month (checked up to 1,970 EUR/month)",
         ),
         (
             {"unit": "EUR/month", "step": 0.2},
             (1960, 1973.5),
             1960,
-            "income between 1,960 and 1,973.4 EUR/month",
+            "income at least 1,960 EUR/month (checked up to 1,973.4 EUR/month)",
         ),
-        ({"label": "Share of income"}, (0.1, 0.31234), 0.1, "share of income between 10 and 31.2\u202f%"),
-        ({"unit": "m"}, (0.1, 0.51234), 0.1, "income between 0.1 and 0.512 m"),
+        (
+            {"label": "Share of income"},
+            (0.1, 0.31234),
+            0.1,
+            "share of income at least 10\u202f% (checked up to 31.2\u202f%)",
+        ),
+        ({"unit": "m"}, (0.1, 0.51234), 0.1, "income at least 0.1 m (checked up to 0.512 m)"),
     ],
 )
 def test_the_far_end_has_the_digits_that_the_feature_is_told_in(of_feature, ends, value, text):
@@ -133,8 +143,11 @@ def test_the_far_end_has_the_digits_that_the_feature_is_told_in(of_feature, ends
         told = region_text(found, 0)
         assert (
             told.startswith("Das gen")
-            and text.split(" and ")[1].split()[0].translate(str.maketrans(",.\u202f", ".,\u202f")) in told
+            and text.split("up to ")[1].split()[0].translate(str.maketrans(",.\u202f", ".,\u202f")) in told
         )
+
+
+FROM_TO = r"(\w+ (?:at least|at most) [\d,]+)(?:[^;(]*\(checked (?:up|down) to ([\d,]+))?"
 
 
 def test_letters_tell_one_number_and_both_ends_of_a_range_are_a_yes():
@@ -146,7 +159,7 @@ def test_letters_tell_one_number_and_both_ends_of_a_range_are_a_yes():
         text = region_text(found.rounded[i], 0)
         assert text in letter(it.problem, found, i)
         assert text in found.explain(i)
-        for low, high in re.findall(r"(\w+ (?:between|at least|at most) [\d,]+)(?: and ([\d,]+))?", text):
+        for low, high in re.findall(FROM_TO, text):
             name, _, value = low.rpartition(" ")
             name, near = name.split()[0], float(value.replace(",", ""))
             j = it.problem.schema.index(name)

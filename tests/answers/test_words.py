@@ -170,7 +170,10 @@ def test_a_state_has_no_unit_in_a_reason():
     schema = Schema((late, replace(SAVINGS, missing="may be told")))
     reason = Reason((0, 1), np.array([4.0, 900.0]))
     said = reason.text(schema, np.array([-1.0, math.nan]))
-    assert said == "late payments: 4 months (today: none on file); and savings: 900 EUR (today: not stated)"
+    assert (
+        said
+        == "late payments: 4 months (today: none on file); together with savings: 900 EUR (today: not stated)"
+    )
 
 
 def test_consequences_are_about_right():

@@ -103,6 +103,28 @@ def test_explain_a_person_by_name(shell: Shell):
     assert "Nobody is called 'C9'" in shell("explain r.json --id C9", code=2).output
 
 
+def test_people_of_the_training_table_are_named_by_its_own_column(shell: Shell):
+    """Without --people; the column is no feature, and who has no such column is told what to do."""
+    head, *rows = Path("train.csv").read_text().splitlines()
+    named = [f"C-{3 * i + 1},{row}" for i, row in enumerate(rows)]
+    Path("named.csv").write_text("\n".join([f"who,{head}", *named]))
+    asked = "recommend --train named.csv --label y --favourable 1 --model lr --method local-search --n 3"
+    shell(f"{asked} --id who --out r.json")
+    got = Recourse.load("r.json")
+    assert "who" not in got.schema.names
+    for i, name in enumerate(got.origin.values[0]):
+        cells = dict(
+            zip(f"who,{head}".split(","), named[int(name.split("-")[1]) // 3].split(","), strict=True)
+        )
+        assert float(cells["income"]) == pytest.approx(got.x[i, got.schema.index("income")])
+        assert shell(f"explain r.json --id {name}").output.strip() == got.explain(i)
+    shell(f"{asked} --out own.json")  # a text of their own, which the model is given, names them as well
+    own = Recourse.load("own.json")
+    name = own.schema.decode(own.x)["who"][2]
+    assert shell(f"explain own.json --id {name}").output.strip() == own.explain(2)
+    assert "numbered from 0" in shell("recommend --data loan --model lr --id who", code=2).output
+
+
 def test_schema_infer_writes_what_can_be_read_back(shell: Shell):
     shell("schema infer train.csv --label y --immutable age --out made.yaml --json made.json")
     made = Schema.from_yaml(Path("made.yaml"))

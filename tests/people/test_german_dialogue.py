@@ -18,7 +18,7 @@ from wayforward.errors import ReplyError
 from wayforward.language import language, use_language
 from wayforward.people.dialogue import Dialogue
 from wayforward.people.dialogue.german_replies import english_digits, in_english
-from wayforward.people.dialogue.reply_parts import NEITHER, NO, STOP, YES, asks_meaning, number
+from wayforward.people.dialogue.reply_parts import NO, NONE, STOP, YES, asks_meaning, number
 from wayforward.people.dialogue.wording import meaning
 from wayforward.schema import Feature
 
@@ -99,6 +99,72 @@ def test_limits_as_people_type_them_in_german_whatever_is_in_use(reply, ends, co
         assert not own.frozen[0, j]
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "egal", "Ist mir egal.", "das spielt keine Rolle", "beides geht", "Suchen Sie aus", "keine Grenze",
+        "so weit wie nötig", "whatever", "I don't mind", "It doesn't matter", "no preference", "either is fine",
+        "you choose", "no limit", "as much as it takes",
+    ],
+)  # fmt: skip
+def test_who_does_not_mind_has_no_limit_and_no_preference(reply):
+    """A plan is nothing that somebody takes because they do not mind: there it is asked back."""
+    d = talk()
+    asked = d.ask().feature
+    assert d.answer(reply).feature != asked and not d.preferences.frozen.any()
+    d.undo()
+    d.answer(next(o.key for o in d.ask().options if "limit" in o.text))
+    assert d.ask().kind == "number"
+    d.answer(reply)
+    assert np.isinf([d.preferences.low, d.preferences.high]).all()
+    page = talk(questionnaire="page")
+    page.answer(f"Ersparnisse {reply}; Kreditbetrag: nein")
+    assert page.preferences.frozen[0].sum() == 1 and np.isinf(page.preferences.high).all()
+    with pytest.raises(ReplyError):
+        page.answer(reply)
+    pair = choosing()
+    question = pair.ask()
+    assert question.stage == "choices"
+    pair.answer(reply)
+    assert pair.typed[-1] == reply and "Cannot say." in pair.export().replace(
+        "Kann ich nicht sagen.", "Cannot say."
+    )
+    pair.undo()
+    assert pair.ask().id == question.id
+
+
+@lru_cache
+def choosing() -> Dialogue:
+    """A dialogue at its first choice of plans; `undo` brings it back there."""
+    d = talk(elicitor="favourite", questionnaire=None)
+    while d.ask().stage != "choices":
+        d.answer("no")
+    return d
+
+
+@pytest.mark.parametrize(
+    ("reply", "means"),
+    [
+        ("vielleicht", None), ("it depends", None), ("kommt drauf an", None), ("eher nicht", False),
+        ("rather not", False), ("zu teuer", False), ("not really", False), ("von mir aus", True), ("warum nicht", True),
+        ("kein Problem", True), ("absolutely", True), ("I suppose so", True), ("unchanged", False),
+        ("bleibt so", False),
+    ],
+)  # fmt: skip
+def test_everyday_words_for_yes_no_and_not_now(reply, means):
+    d = talk()
+    j = d.problem.schema.index(d.ask().feature)
+    d.answer(reply)
+    assert d.preferences.frozen[0, j] == (means is False)
+    plan = talk(questionnaire=None)
+    if means is None:  # to take a plan or leave it takes an answer
+        with pytest.raises(ReplyError):
+            plan.answer(reply)
+    elif reply not in ("unchanged", "bleibt so"):
+        plan.answer(reply)
+        assert plan.done == means
+
+
 @pytest.mark.parametrize("code", ["de", "en"])
 @pytest.mark.parametrize(
     ("reply", "wish"),
@@ -158,7 +224,10 @@ def test_english_replies_are_read_as_before():
     for text in (
         *YES,
         *NO,
-        *NEITHER,
+        *NONE,
+        "whatever",
+        "both",
+        "it depends",
         *STOP,
         "up to 45",
         "max 5",

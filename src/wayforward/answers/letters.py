@@ -213,11 +213,12 @@ def _plan_lines(one: Recourse, takes: dict[str, Any], head: Letterhead, option: 
     harder = ""
     if option != first and not one.kind[0, option]:
         harder = beside(one, first, option, gettext("plan 1"))
+    notes = kind_notes(one, option, beside=True)
     texts = (
         region_text(one, option), order_text(one, option), time_text(one, option, start=head.written),
         head.too_late(one.months[0, option], timely[0]) if timely else "",
         then_text(takes, one.score[0, option]), harder,
-        bound_text(one, option), margin_text(one, option), *kind_notes(one, option),
+        bound_text(one, option), margin_text(one, option), *notes,
     )  # fmt: skip
     return [*lines, *filter(None, texts)]
 

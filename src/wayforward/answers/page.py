@@ -275,7 +275,7 @@ def _example(problem: Problem, shown: Recourse, i: int) -> dict[str, Any]:
                             margin_text(one, o),
                         ],
                     ),
-                    *kind_notes(one, o, first=first),
+                    *kind_notes(one, o, first=first, beside=True),
                 ],
                 "cost": ", ".join(filter(None, [kind_name(one, o), cost_text(one, 0, o)])),
                 "beside": beside(one, found[0], o, first) if place and not one.kind[0, o] else "",

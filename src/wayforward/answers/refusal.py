@@ -43,13 +43,16 @@ class Reason:
     def text(self, schema: Schema, x: Array) -> str:
         """What would have had to be different, without a capital or a full stop: "savings 2,050 EUR, not 1,200 EUR"."""
         text = ""
-        for j in self.features:
+        for place, j in enumerate(self.features):
             name, now, was = words.difference(schema.features[j], x[j], self.profile[j])
             if words.is_state(schema.features[j], x[j]):
                 one = gettext("{name}: {now} (today: {was})", name=name, now=now, was=was)
             else:
                 one = gettext("{name}: {now}, not {was}", name=name, now=now, was=was)
-            text = gettext("{first}; and {last}", first=text, last=one) if text else one
+            if place == 1:
+                text = gettext("{first}; together with {last}", first=text, last=one)
+            else:
+                text = gettext("{first}; and {last}", first=text, last=one) if text else one
         return text
 
 

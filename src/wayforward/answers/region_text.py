@@ -10,7 +10,6 @@ from wayforward.answers import words
 from wayforward.language import gettext, ngettext
 from wayforward.recourse import Recourse
 from wayforward.regions import Regions
-from wayforward.schema import Feature
 
 _FINE = 0.02  # of its width: by so much a region may be told smaller than it is
 
@@ -75,12 +74,10 @@ def _bound(one: Recourse, found: Regions, i: int, option: int, j: int) -> tuple[
     end = _rounded_inside(one, j, value, end)
     if abs(end - value) <= max(float(one.schema.slack[j]), _FINE * abs(value - before)):
         return gettext("{name} {value}", name=name, value=words.value_text(feature, value)), False
-    low, high = _ends(feature, min(value, end), max(value, end))
-    return gettext("{name} between {low} and {high}", name=name, low=low, high=high), True
-
-
-def _ends(feature: Feature, low: float, high: float) -> tuple[str, str]:
-    return words.value_text(feature, low, unit=False), words.value_text(feature, high)
+    near, far = words.value_text(feature, value), words.value_text(feature, end)
+    if up:
+        return gettext("{name} at least {value} (checked up to {end})", name=name, value=near, end=far), True
+    return gettext("{name} at most {value} (checked down to {end})", name=name, value=near, end=far), True
 
 
 def _rounded_inside(one: Recourse, j: int, value: float, end: float) -> float:

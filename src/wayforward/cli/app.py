@@ -275,7 +275,10 @@ def recommend(
         int, typer.Option("--rows-per-shard", min=1, help="Into a folder: people in a shard.")
     ] = 20_000,
     id: Annotated[
-        str | None, typer.Option("--id", help="A column of --people that names them in every output.")
+        str | None,
+        typer.Option(
+            "--id", help="A column of --people (left out: of --train) that names them in every output."
+        ),
     ] = None,
     form: Annotated[
         str, typer.Option("--form", help="Into a folder: long (values before, set and after) or compact.")
@@ -707,7 +710,13 @@ def explain(
         int | None,
         typer.Option("--person", min=0, help="The number of the person, from 0; left out, the first."),
     ] = None,
-    id: Annotated[str | None, typer.Option("--id", help="The person by name, see recommend --id.")] = None,
+    id: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            help="The person by name: of recommend --id, or in a column of texts that are people's own.",
+        ),
+    ] = None,
     option: Annotated[int | None, typer.Option("--option", min=0, help="One option; left out, all.")] = None,
     language: Language = None,
     json: Json = None,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.data.user_tables import features_of, labels_of, read_table
+from wayforward.data.user_tables import features_of, labels_of, read_table, without_label
 from wayforward.errors import (
     DataError,
     FileFormatError,
@@ -113,18 +113,21 @@ class Inputs:
         return cls(**known)
 
     def ready(self, id: str | None = None) -> Ready:
-        """Read, train or load, put the problem together and choose the people, named by the column id of --people.
+        """Read, train or load, put the problem together and choose the people.
 
-        Raises: WayforwardError.
+        id: the column of --people that names them; without --people, of --train. Raises: WayforwardError.
         """
         from wayforward.schema import Origin
 
-        prepared = self.prepare()
+        if id is not None and self.people is None and self.data is not None:
+            raise DataError(
+                f"--id {id} is a column that names people, and the people of --data {self.data} have no names. Leave "
+                "it out: they are numbered from 0, as in explain --person 0; or name your own with --people FILE."
+            )
+        prepared = self.prepare(id=id)
         problem, files = prepared.problem, dict(prepared.files)
         reasons: dict[int, str] = {}
         origin = None
-        if self.people is None and id is not None:
-            raise DataError(f"--id {id} names people by a column of --people, and no such table is given.")
         if self.people is not None:
             table = read_table(self.people)
             x, reasons = problem.schema.read(table)
@@ -136,7 +139,11 @@ class Inputs:
             files["people"] = _sha256(self.people)
             from_training = 0
         else:
-            x, from_training = _refused(prepared, self)
+            x, seen = _refused(prepared, self)
+            from_training = len(seen)
+            if id is not None:  # all of --train: there is no other table
+                named = Origin.of(prepared.table, len(prepared.train), id)
+                origin = None if named is None else replace(named.take(seen), table=None, rows=None)
         wishes = None
         if self.preferences is not None:
             wishes = read_wishes(self.preferences, problem.schema, x, self)
@@ -144,13 +151,16 @@ class Inputs:
         title = prepared.title if self.people is None else self.people.stem
         return Ready(problem, x, wishes, title, prepared.seconds_train, from_training, files, reasons, origin)
 
-    def prepare(self, schema: Schema | None = None) -> Prepared:
-        """Build the problem and its tables; a schema given (that of saved answers) is used as it is."""
+    def prepare(self, schema: Schema | None = None, id: str | None = None) -> Prepared:
+        """Build the problem and its tables; a schema given (that of saved answers) is used as it is.
+
+        id: a column that names people, which is guessed to be no feature.
+        """
         if (self.data is None) == (self.train is None):
             raise DataError(
                 "Say where the data is: either --data NAME (see: wayforward datasets) or --train FILE."
             )
-        return _from_data_set(self, schema) if self.data is not None else _from_tables(self, schema)
+        return _from_data_set(self, schema) if self.data is not None else _from_tables(self, schema, id)
 
 
 @dataclass(frozen=True)
@@ -166,6 +176,7 @@ class Prepared:
     files: dict[str, str]  # sha256 of what was read
     test_labels: np.ndarray | None = None  # of test: was their label the favourable one?
     yes_means: str = ""  # what the favourable label stands for
+    table: Any = None  # train as it was read, with every column
 
 
 @dataclass(frozen=True)
@@ -225,7 +236,7 @@ def lets_people_act(found: Dataset) -> str:
     return f"{found.name}:{'+'.join((*found.variant, chosen))}" if chosen else ""
 
 
-def _from_tables(question: Inputs, schema: Schema | None) -> Prepared:
+def _from_tables(question: Inputs, schema: Schema | None, id: str | None = None) -> Prepared:
     assert question.train is not None
     if question.label is None or not question.favourable:
         raise DataError(
@@ -235,8 +246,11 @@ def _from_tables(question: Inputs, schema: Schema | None) -> Prepared:
     table = read_table(question.train)
     features = features_of(table, question.label, question.train.name)
     y = labels_of(table, question.label, question.favourable, question.train.name)
-    schema = schema or _schema(question, features)
-    return _put_together(question, schema, features, y, question.favourable, None, question.train.stem, None)
+    schema = schema or _schema(question, without_label(features, id))
+    prepared = _put_together(
+        question, schema, features, y, question.favourable, None, question.train.stem, None
+    )
+    return replace(prepared, table=table)
 
 
 def _schema(question: Inputs, features: Any) -> Schema:
@@ -341,23 +355,27 @@ def trained_again(
     )  # fmt: skip
 
 
-def _refused(prepared: Prepared, question: Inputs) -> tuple[np.ndarray, int]:
-    """People whom the model refuses: first those it was not trained on, in an order that the seed fixes."""
+def _refused(prepared: Prepared, question: Inputs) -> tuple[np.ndarray, np.ndarray]:
+    """People whom the model refuses: first those it was not trained on, in an order that the seed fixes.
+
+    The second: the rows of the training table of those who are from there, the last ones.
+    """
     schema = prepared.problem.schema
     rng = np.random.default_rng(question.seed)
-    fresh, seen = (np.empty((0, schema.d)) for _ in range(2))
+    fresh, seen, rows = np.empty((0, schema.d)), np.empty((0, schema.d)), np.empty(0, dtype=np.int64)
     if prepared.test is not None:
         x = schema.encode(prepared.test)
         fresh = x[rng.permutation(np.flatnonzero(~prepared.problem.reached(x)[0]))]
     if not len(fresh) or (question.n or 0) > len(fresh):
         x = schema.encode(prepared.train)
-        seen = x[rng.permutation(np.flatnonzero(~prepared.problem.reached(x)[0]))]
+        rows = rng.permutation(np.flatnonzero(~prepared.problem.reached(x)[0]))
+        seen = x[rows]
     x = np.concatenate([fresh, seen])[: question.n]
     if not len(x):
         raise DataError(
             "The model refuses nobody in this data. Check --favourable, or name people with --people."
         )
-    return x, max(0, len(x) - len(fresh))
+    return x, rows[: max(0, len(x) - len(fresh))]
 
 
 def _model(question: Inputs, schema: Schema, frame: Any, y: Any) -> tuple[Any, dict[str, str]]:

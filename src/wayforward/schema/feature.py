@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, get_args
@@ -22,6 +23,7 @@ from wayforward.schema.translation import (
 )
 from wayforward.schema.units import unit_text
 
+_HUMP = re.compile(r"(?<=[a-z]{2})[A-Z](?=[a-z])")  # "openDebt", and neither "iPhone" nor "PhD"
 Kind = Literal["real", "integer", "binary", "ordinal", "categorical", "carried"]
 Actionability = Literal["actionable", "mutable", "immutable"]
 Direction = Literal["any", "increase", "decrease"]
@@ -323,7 +325,8 @@ class Feature:
     @property
     def own_label(self) -> str:
         """The label in the schema's own language, or the column name made readable."""
-        return one_line(self.label or self.name.replace("_", " ").replace("-", " ")).strip()
+        name = _HUMP.sub(lambda found: f" {found[0].lower()}", self.name)
+        return one_line(self.label or name.replace("_", " ").replace("-", " ")).strip()
 
     @property
     def text_label(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from wayforward.errors import DataError, suggest
+from wayforward.schema.proposals import is_identifier
 from wayforward.schema.tables import decode_column, read_frame
 
 _MIDNIGHT = re.compile(r"^(\d{4}-\d\d-\d\d)[ T]00:00:00(\.0+)?$")
@@ -98,7 +99,8 @@ class Origin:
         wanted = key if isinstance(key, tuple) and len(self.names) > 1 else (key,)
         if not self.names or len(wanted) != len(self.names):
             raise DataError(
-                f"People have no names such as {key!r}. Name the column: wf.recommend(..., id='customer')."
+                f"People have no names such as {key!r}: they are numbered from 0. Name the column that names them: "
+                "wf.recommend(..., id='customer'), or recommend --id customer in a shell."
                 if not self.names
                 else f"People are named by {', '.join(self.names)}. Give one value for each, as a tuple."
             )
@@ -139,6 +141,17 @@ class Origin:
                 kind = nw.Enum(dict.fromkeys([*kind.categories, *features[j].levels]))
             new.append(nw.new_series(features[j].name, values, kind, backend=nw.get_native_namespace(frame)))
         return nw.to_native(frame.with_columns(*new) if new else frame)
+
+
+def find_own(features: Sequence[Any], x: np.ndarray, key: Any) -> np.ndarray:
+    """Return the rows of x (n, d) that have `key` in a carried column, or in one that is called an identifier."""
+    text, found = name_text(key), np.zeros(len(x), dtype=bool)
+    for j, feature in enumerate(features):
+        if feature.carried or is_identifier(feature):
+            there = np.flatnonzero(~np.isnan(x[:, j]))
+            values = decode_column(x[there, j], feature).tolist()
+            found[there] |= np.array([name_text(value) == text for value in values], dtype=bool)
+    return np.flatnonzero(found)
 
 
 def name_text(value: Any) -> str:

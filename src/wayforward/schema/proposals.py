@@ -113,6 +113,11 @@ def names_people(feature: Feature, different: int, rows: int) -> bool:
     return texts and bool(_words(feature.name) & _NAMES) and different > rows / 2
 
 
+def is_identifier(feature: Feature) -> bool:
+    """True for a feature that nobody changes and that is called an identifier: customer_id."""
+    return feature.actionability == "immutable" and bool(_words(feature.name) & _NAMES)
+
+
 def codes_in(values: np.ndarray) -> tuple[float, ...]:
     """Return those of the different values (m,) that look like codes of a state: -9, 99, 9999 and the like, far off.
 

@@ -310,7 +310,7 @@ def _check_usual(people: Population, j: int, value: float, here: str) -> None:
     if not low - (high - low) <= value <= high + (high - low) and np.isfinite([low, high]).all():
         raise ReplyError(
             gettext(
-                "{value}? Your {name} is {now} now, and it goes from {low} to {high}. Type a number in between.",
+                "{value}? Your {name} now: {now}. It can go from {low} to {high}. Type a number in between.",
                 value=words.limit_value(feature, value), name=words.label(feature), now=here,
                 low=words.limit_value(feature, low), high=words.limit_value(feature, high),
             )
@@ -322,11 +322,11 @@ _ONLY_FALLS = N_(
     "No plan moves your {name} that way: it can only fall. Say how far (down to ...), or say no."
 )
 _IS_LESS = N_(
-    "Your {name} is {now} now, and {value} is less. Type what it could rise to, or the value it has now if it cannot "
+    "Your {name} now: {now}. {value} is less. Type what it could rise to, or the value it has now if it cannot "
     "rise."
 )
 _IS_MORE = N_(
-    "Your {name} is {now} now, and {value} is more. Type what it could fall to, or the value it has now if it cannot "
+    "Your {name} now: {now}. {value} is more. Type what it could fall to, or the value it has now if it cannot "
     "fall."
 )
 
@@ -340,7 +340,7 @@ def check_bound(people: Population, j: int, side: str, value: float) -> float:
             shown = words.number(value, words.decimals_of(value))
             raise ReplyError(
                 gettext(
-                    "{value}? Your {name} is {now} now. Type a whole number.",
+                    "{value}? Your {name} now: {now}. Type a whole number.",
                     value=shown, name=name, now=words.own_text(feature, now),
                 )
             )  # fmt: skip

@@ -21,20 +21,52 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 YES = (
-    "y", "yes", "yeah", "yep", "true", "ok", "okay", "sure", "of course", "yes please", "fine", "i can",
-    "i could", "possible", "definitely",
+    "y", "yes", "yeah", "yep", "true", "ok", "okay", "sure", "of course", "yes please", "fine", "i can", "i could",
+    "possible", "definitely", "absolutely", "certainly", "gladly", "good", "good enough", "great", "perfect", "agreed",
+    "i agree", "deal", "no problem", "why not", "go ahead", "fine by me", "fine with me", "sounds good", "i guess",
+    "i guess so", "i suppose", "i suppose so", "i think so", "probably",
 )  # fmt: skip
 NO = (
     "n", "no", "nope", "not", "false", "never", "not at all", "no way", "impossible", "not possible", "i can't",
     "i cannot", "i can not", "can't", "cannot", "i couldn't", "no thanks", "no thank you", "unfortunately not",
+    "not really", "rather not", "i'd rather not", "i would rather not", "i don't think so", "probably not", "not now",
+    "of course not", "certainly not", "absolutely not", "definitely not", "no chance", "not good enough", "too hard",
+    "too much", "too expensive",
 )  # fmt: skip
 UNSURE = re.compile(
-    r"\?+|skip|idk|unsure|(?:sorry,? |well,? )?(?:i |i'm |i am |we )?(?:really )?(?:cannot say|can't say|cant say"
-    r"|can not say"
-    r"|(?:do not|don't|dont) (?:really )?know(?: yet)?|dunno|have no idea|no idea|not sure|unsure|hard to say)"
+    r"\?+|idk|unsure|(?:skip|pass)(?: on)?(?: (?:it|this|that))?(?: one| question)?"
+    r"|(?:sorry,? |well,? )?(?:i |i'm |i am |we )?(?:really )?(?:cannot say|can't say|cant say|can not say"
+    r"|(?:do not|don't|dont) (?:really )?know(?: yet)?|dunno|(?:have )?no (?:idea|clue)|not sure|unsure|hard to say)"
 )
-NONE = ("neither", "none", "none of them", "none of those", "none of these", "nothing")
-NEITHER = (*NONE, "both", "the same", "same", "equal", "no difference", "either")
+# For whom a question about a limit or a choice has no answer; a plan to take or leave needs one.
+_HESITANT = re.compile(
+    r"maybe|perhaps|hm+|um+|(?:it |that )?(?:all )?depends|(?:i am |i'm )?undecided|(?:i )?(?:can't|cannot|can not) "
+    r"(?:decide|choose)|let me think|(?:let's|we'll|we will) see|next(?: one| question)?|continue|go on"
+)
+_NO_MATTER = re.compile(
+    r"whatever(?: (?:it takes|you (?:want|like|think|say)))?"
+    r"|(?:i )?(?:really )?(?:do not|don't|dont) (?:really )?(?:mind|care)(?: which(?: one)?)?"
+    r"|(?:it |that |this )?(?:does not|doesn't|doesnt) (?:really )?matter(?: to me)?"
+    r"|(?:(?:it )?makes? )?no (?:real )?difference(?: to me)?|(?:i have )?no (?:real )?preference"
+    r"|(?:(?:it's|it is|that's|they are|they're) )?(?:all )?(?:the )?(?:same|equal|equally (?:good|bad))(?: to me)?"
+    r"|i(?:'m| am) (?:easy|open|flexible|indifferent)|flexible|indifferent"
+    r"|(?:it's |it is )?(?:not important|unimportant)"
+    r"|(?:it's |that's )?up to you|you (?:decide|choose|pick)|your (?:choice|call)|as you (?:like|wish|please)"
+    r"|(?:both|either|any|all)(?: one| way| of (?:them|these|those|the two))?"
+    r"(?: (?:is |are |would be )?(?:equally )?(?:fine|good|ok|okay)| will do| works?)?(?: (?:by|with|for) me)?"
+    r"|i like (?:both|all)(?: of them)?"
+    r"|(?:there (?:is|are) )?no (?:upper |lower )?(?:limits?|bounds?|restrictions?|wish(?:es)?)|unlimited"
+    r"|as (?:far|much|high|many) as (?:is )?(?:needed|necessary|possible|required|it takes)"
+    r"|everything|anything(?: goes)?|any (?:amount|value|number|level|plan)|nothing in particular"
+)
+_UNCHANGED = re.compile(
+    r"unchanged|no change|(?:the )?same as now|as (?:it )?is|(?:leave|keep) it(?: (?:as (?:it )?is|there))?"
+    r"|it stays(?: (?:the same|as it is|there))?|stays?(?: (?:the same|as it is))?"
+)
+NONE = (
+    "neither", "neither one", "neither of them", "none", "none of them", "none of those", "none of these", "nothing",
+    "none of these work", "i don't like any", "i don't like either", "all bad", "both bad",
+)  # fmt: skip
 STOP = ("stop", "stop here", "enough", "finish", "end")
 _LONGEST, _HUGE, _TELLING = 200, 1e15, 4
 
@@ -106,6 +138,21 @@ def yes_or_no(reply: Any) -> bool | None:
 def is_unsure(reply: Any) -> bool:
     """Whether the reply says that they do not know."""
     return UNSURE.fullmatch(as_text(reply) or "") is not None
+
+
+def is_hesitant(reply: Any) -> bool:
+    """Whether the reply puts off an answer: "maybe", "it depends"."""
+    return _HESITANT.fullmatch(as_text(reply) or "") is not None
+
+
+def is_no_matter(reply: Any) -> bool:
+    """Whether the reply says that any answer will do: "whatever", "I don't mind", "no limit"."""
+    return _NO_MATTER.fullmatch(as_text(reply) or "") is not None
+
+
+def is_option(reply: Any, options: Sequence[Option]) -> bool:
+    """Whether the reply is an option word for word: a level may be called "good", or "any"."""
+    return isinstance(reply, str) and plain(reply) in {plain(option.text) for option in options}
 
 
 _DAYS = {"day": 1.0, "week": 7.0, "month": 365.25 / 12, "year": 365.25}
@@ -322,8 +369,10 @@ def freeze_or_limit(
             kind = "to" if to else "low" if side in _LOW else "high"
             return j, kind, as_typed(limit["value"], reply)
         return None
+    if here is not None and _UNCHANGED.fullmatch(text):
+        return here, "can", ""
     cannot = _CANNOT.match(text) or _STAYS.fullmatch(text)
-    if cannot is None or is_unsure(text):
+    if cannot is None or is_unsure(text) or is_hesitant(text):
         return None
     what = cannot["what"].strip()
     if what in ("it", "this", "that", "change", "do", "do it"):
@@ -372,7 +421,9 @@ def is_amount(reply: Any) -> bool:
     text = as_text(_amount_in_digits(reply) or reply)
     if text is None or _AMOUNT.fullmatch(text) is None:
         return False
-    return not re.fullmatch(r"\d{1,3}", text) and not re.fullmatch(r"\d+(?:\s*[,;]\s+\d+)+", text)
+    return not re.fullmatch(r"\d{1,3}(?:st|nd|rd|th)?(?: one)?", text) and not re.fullmatch(
+        r"\d+(?:\s*[,;]\s+\d+)+", text
+    )
 
 
 def feature_named(text: str, schema: Schema, may: Sequence[int]) -> int | None:
@@ -418,6 +469,9 @@ def chosen(reply: Any, options: Sequence[Option], advice: str | None = None) -> 
         raise ReplyError(_none_of(_short(reply), advice))
     text = as_text(reply) or ""
     bare = re.sub(r"^(?:option|plan|number|no\.?|answer)\s+", "", text)
+    bare = re.sub(r"^(\d+)(?:st|nd|rd|th)(?: one)?$", r"\1", bare)
+    if bare in ("the last", "the last one") and many > 1:
+        return many - 1
     if re.fullmatch(r"\d+", bare):
         if 1 <= int(bare) <= many:
             return int(bare) - 1

@@ -17,7 +17,6 @@ from wayforward.people.dialogue.deadlines import read_deadline
 from wayforward.people.dialogue.number_words import in_digits
 from wayforward.people.dialogue.question import LIKERT, Option, Question, Reply
 from wayforward.people.dialogue.reply_parts import (
-    NEITHER,
     NONE,
     STOP,
     YES,
@@ -30,6 +29,9 @@ from wayforward.people.dialogue.reply_parts import (
     how_hard,
     in_other_languages,
     is_amount,
+    is_hesitant,
+    is_no_matter,
+    is_option,
     is_unsure,
     most_changes,
     named_options,
@@ -71,6 +73,8 @@ def _read_otherwise(c: Conversation, reply: Any, question: Question, codes: Sequ
     if isinstance(reply, str):
         text = clean(reply)
         forms = [without_trimmings(text), in_digits(text), without_trimmings(in_digits(text))]
+        if question.kind == "number":  # "the first" is no number
+            forms = [form for form in forms if not str(form).isdigit() or form == in_digits(text, alone=True)]
         new = [form for form in dict.fromkeys(forms) if form not in (None, text)]
         tries += [(form, on_screen) for form in new for on_screen in (question, *others)]
     for one, on_screen in tries:
@@ -81,6 +85,10 @@ def _read_otherwise(c: Conversation, reply: Any, question: Question, codes: Sequ
     return None
 
 
+_MARKED = re.compile(
+    r"(?:(?:i'll|i will|i'd|i would|i) )?(take|keep|mark|bookmark)\s*"
+    r"(?:it|this one|that one|plan|number|no\.?)?\s*(\d*)"
+)
 _SAY_WHICH = {
     "take": N_("Say which plan: take 1, for example."),
     "keep": N_("Say which plan: keep 1, for example."),
@@ -101,12 +109,14 @@ def _read(c: Conversation, reply: Any, question: Question, codes: Sequence[str])
         return {"page": limits_page(c, reply)}
     if p.item is not None and p.item.what == "page":
         return _page_text(c, reply, codes)
-    marked = re.fullmatch(r"(take|keep|mark|bookmark)\s*(?:plan|number|no\.?)?\s*(\d*)", text or "")
+    marked = _MARKED.fullmatch(text or "")
     if marked is not None and p.plans:
         at = chosen(marked[2], options) if marked[2] and len(p.plans) > 1 else 0
         if (len(p.plans) > 1 and not marked[2]) or at >= len(p.plans):
             raise ReplyError(gettext(_SAY_WHICH[marked[1]]))
         return {"take" if marked[1] == "take" else "keep": at}
+    if (any_will_do := _any_will_do(p.item, p.what, reply, options, codes)) is not None:
+        return any_will_do
     typed = {str(text), plain(reply) if isinstance(reply, str) else str(text)}
     words_of_option = len(text or "") > 3 and any(
         one in plain(option.text) for one in typed for option in options
@@ -115,14 +125,14 @@ def _read(c: Conversation, reply: Any, question: Question, codes: Sequence[str])
     if wish is not None:
         return {"wish": wish}
     if p.what == "recall":
-        answer = False if text in NEITHER else yes_or_no(reply)
+        answer = False if text in NONE else yes_or_no(reply)
         if answer is True and len(p.plans) == 1:
             return {"option": 0}
         return {"option": len(p.plans) if answer is False else chosen(reply, options)}
     if p.what in ("pair", "last"):
         return (
             {"unsure": True}
-            if text in NEITHER or yes_or_no(reply) is False
+            if text in NONE or yes_or_no(reply) is False
             else {"option": chosen(reply, options)}
         )
     if p.what == "reconsider":
@@ -133,6 +143,26 @@ def _read(c: Conversation, reply: Any, question: Question, codes: Sequence[str])
         return {"yes": chosen(reply, options) == 0 if answer is None else answer}
     assert p.item is not None
     return _read_item(c, p.item, reply, question, codes)
+
+
+def _any_will_do(
+    item: q.QuestionnaireItem | None, what: str, reply: Any, options: Sequence[Option], codes: Sequence[str]
+) -> Reply | None:
+    """What "whatever" and "it depends" come down to; None for another reply, and where it has to be asked back.
+
+    No limit where a limit is asked for, no preference where plans are compared. Whether to take a plan is nothing that
+    somebody else decides.
+    """
+    no_matter = is_no_matter(reply)
+    if not (no_matter or is_hesitant(reply)) or is_option(reply, options):
+        return None
+    if item is None:
+        return {"unsure": True} if what in ("pair", "last") else None
+    if item.what == "can" and no_matter:
+        return {"code": "yes"}
+    if item.what == "levels" and no_matter:
+        return {"levels": [int(code) for code in codes]}
+    return {"unsure": True}
 
 
 _ONE_WAY = re.compile(
@@ -171,14 +201,15 @@ def _read_item(
         return {"number": q.check_bound(c.asking, j, item.what, value)}
     if item.what == "levels":
         levels = [int(code) for code in codes]
-        answer = yes_or_no(reply)
-        if answer is not None or as_text(reply) in ("none", "none of these", "all", "any", "all of them"):
-            return {"levels": levels if answer or str(as_text(reply)).startswith("a") else []}
+        answer = None if is_option(reply, options) else yes_or_no(reply)
+        if answer is not None or as_text(reply) in ("none", "none of these"):
+            return {"levels": levels if answer else []}
         if not question.many:
             return {"levels": levels[: chosen(reply, options) + 1]}
         return {"levels": sorted(levels[i] for i in several(reply, options, alike=True))}
     if item.what == "score":
-        return {"score": len(codes) if yes_or_no(reply) is False else chosen(reply, options) + 1}
+        cannot = yes_or_no(reply) is False and as_text(reply) != "not really"
+        return {"score": len(codes) if cannot else chosen(reply, options) + 1}
     if isinstance(reply, (list, tuple)):  # a ranking may also come as a list of feature names
         may = [c.schema.names[j] for j in np.flatnonzero(c.asking.may[0])]
         reply = [may.index(one) + 1 if one in may else one for one in reply]
@@ -331,21 +362,33 @@ def _page_text(c: Conversation, reply: Any, codes: Sequence[str]) -> Reply:
 
 def _page_parts(c: Conversation, reply: Any, codes: Sequence[str]) -> Reply:
     parts = [str(part) for part in reply] if isinstance(reply, list) else _PARTS.split(str(reply).strip())
-    if as_text(reply) in (*YES, "none", "nothing", "all", "all of them", ""):
+    if as_text(reply) in (*YES, "none", "nothing", "") or is_no_matter(reply):
         return {"page": []}
-    out, unread, first = list[Wish](), list[dict[str, str]](), None
+    out, unread, first, read_any = list[Wish](), list[dict[str, str]](), None, False
     for part in parts:
         for one in part.split(",") if re.fullmatch(r"[\d\s,]+", part) else [part]:
             if not one.strip():
                 continue
             try:
-                out.append(_page_part(c, one.strip(), codes))
+                if not _no_matter_part(c, one, codes):
+                    out.append(_page_part(c, one.strip(), codes))
+                read_any = True
             except ReplyError as error:
                 first = first or error
                 unread.append({"part": one.strip()[:40], "why": str(error), "language": language()})
-    if first is not None and not out:
+    if first is not None and not read_any:
         raise first
     return {"page": out, "unread": unread} if unread else {"page": out}
+
+
+def _no_matter_part(c: Conversation, one: str, codes: Sequence[str]) -> bool:
+    """Whether a part says that a feature has no limit: "savings: whatever", "Wohnung ist mir egal"."""
+    may = [c.schema.index(name) for name in codes]
+    for at in (found.start() for found in re.finditer(r"\s", one)):
+        what = re.sub(r"(?::|,| is| are| ist| sind)$", "", one[:at].strip())
+        if is_no_matter(one[at:]) and feature_named(what, c.schema, may) is not None:
+            return True
+    return is_no_matter(one)
 
 
 def _page_part(c: Conversation, one: str, codes: Sequence[str]) -> Wish:
@@ -450,8 +493,9 @@ def _one_end(c: Conversation, j: int, side: str, value: Any) -> Wish:
 
 def _page_entry(c: Conversation, j: int, value: Any) -> list[Wish]:
     name, feature = c.schema.names[j], c.schema.features[j]
-    answer = yes_or_no(value)
-    if value is None or value == "" or answer is True:
+    is_level = feature.has_levels and is_option(value, _levels_of(feature))
+    answer = None if is_level else yes_or_no(value)
+    if value is None or value == "" or answer is True or (is_no_matter(value) and not is_level):
         return []
     if answer is False or as_text(value) == "i cannot do this":
         return [{"feature": name, "can": False}]
