@@ -37,10 +37,11 @@ def test_the_letter_names_each_plan_and_its_price(problem, two):
     text = letter(problem, two, 0, reasons=False)
     assert "Plan 1 (least effort)" in text and "Plan 2 (made to last)" in text
     assert "more effort than plan 1." in text
-    assert (
-        "Models are renewed from time to time. In a test, 9 of 10 renewed models said yes to this plan."
-        in text
+    explained = (
+        "Models are renewed from time to time. In a test, 4 of 10 renewed models said yes to this plan."
     )
+    assert text.count("Models are renewed") == 1 and explained in text  # what the test is, is said once
+    assert "In the same test, 9 of 10 said yes to this plan." in text
     assert "no plan that is likely to hold" not in text
     means = "Made to last means: it should still be a yes when the model is trained again."
     assert text.count(means) == 1 and text.index(means) > text.index("Plan 2")
@@ -90,5 +91,5 @@ def test_where_nobody_asked_nothing_is_said(problem, two):
 def test_the_report_shows_kinds(problem, two, tmp_path):
     pytest.importorskip("matplotlib")
     text = report(problem, two, tmp_path / "page.html").read_text()
-    assert "made to last, cost" in text and "9 of 10 renewed models said yes to this plan" in text
+    assert "made to last, cost" in text and "In the same test, 9 of 10 said yes to this plan" in text
     assert "more effort than option 1." in text and "plan 1" not in text
