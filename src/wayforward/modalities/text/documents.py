@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 
@@ -13,19 +15,21 @@ from wayforward.errors import DataError
 from wayforward.modalities.units import padded_size, things_of, unit_rows, unit_schema
 from wayforward.schema import Schema
 
-_WORD = re.compile(r"\w+(?:['\u2019]\w+)*")
+_WORD = re.compile(r"(\w+(?:['\u2019]\w+)*)")
 MOST_WORDS = 16_384  # different words of a text: rows and their schema grow with them
 TEXT = "text"
 
 
 @dataclass(frozen=True)
 class Document:
-    """A text and its units. parts: every word in order; unit: each spelling of a word -> the unit that it belongs to;
-    words: each unit as it first stands."""
+    """A text and its units. pieces: what stands before the first word, the word, what follows, the next word ...; unit:
+    each spelling of a word -> the unit that it belongs to; times: how often it stands there, in the same order; words:
+    each unit as it first stands."""
 
     text: str
-    parts: tuple[str, ...]
+    pieces: tuple[str, ...]
     unit: Mapping[str, int]
+    times: tuple[int, ...]
     words: tuple[str, ...]
 
     @property
@@ -33,27 +37,33 @@ class Document:
         """Columns for words that a row of this text has."""
         return padded_size(len(self.words))
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Every word in order."""
+        return self.pieces[1::2]
+
+    def _at(self, units: Collection[int]) -> list[int]:
+        """Which words in order belong to one of these units."""
+        spelled = {word for word, unit in self.unit.items() if unit in units}
+        return [i for i, word in enumerate(self.parts) if word in spelled] if spelled else []
+
     def places(self, units: Collection[int]) -> list[tuple[int, int]]:
         """Return start and end of every word that belongs to one of these units, in order."""
-        spelled = {word for word, unit in self.unit.items() if unit in units}
-        if not spelled:
-            return []
-        return [
-            match.span()
-            for match, word in zip(_WORD.finditer(self.text), self.parts, strict=True)
-            if word in spelled
-        ]
+        ends = list(accumulate(map(len, self.pieces)))
+        return [(ends[2 * i], ends[2 * i + 1]) for i in self._at(units)]
 
     def without(self, removed: Collection[int]) -> str:
         """Return the text without these units, and without the white space that one would see twice."""
-        pieces, at = [], 0
-        for start, end in self.places(removed):
-            pieces.append(self.text[at:start])
-            at = end + (end < len(self.text) and self.text[end] == " ")
-        return "".join([*pieces, self.text[at:]])
+        pieces = list(self.pieces)
+        for i in self._at(removed):
+            pieces[2 * i + 1] = ""
+            pieces[2 * i + 2] = pieces[2 * i + 2].removeprefix(" ")
+        return "".join(pieces)
 
     def named(self, words: Collection[str]) -> list[int]:
         """Return the units that these words are, whatever their capitals."""
+        if not words:
+            return []
         wanted = {word.casefold() for word in words}
         return sorted({unit for word, unit in self.unit.items() if word.casefold() in wanted})
 
@@ -66,17 +76,18 @@ def is_word(text: str) -> bool:
 @lru_cache(maxsize=8192)
 def document(text: str) -> Document:
     """Return a text as units. Raises: DataError for more different words than a row can hold."""
-    parts = tuple(_WORD.findall(text))
-    first: dict[str, str] = {}
-    unit: dict[str, int] = {}
-    for word in dict.fromkeys(parts):
-        same = first.setdefault(word.casefold(), word)
-        unit[word] = unit[same] if same != word else len(first) - 1
-    if len(first) > MOST_WORDS:
+    pieces = tuple(_WORD.split(text))
+    times = Counter(pieces[1::2])
+    different = tuple(times)
+    folded = tuple(map(str.casefold, different))
+    number = {word: i for i, word in enumerate(dict.fromkeys(folded))}
+    if len(number) > MOST_WORDS:
         raise DataError(
-            f"A text has {len(first):,} different words; up to {MOST_WORDS:,} are supported. Give it in parts."
+            f"A text has {len(number):,} different words; up to {MOST_WORDS:,} are supported. Give it in parts."
         )
-    return Document(text, parts, unit, tuple(first.values()))
+    first = dict(zip(reversed(folded), reversed(different), strict=True))
+    unit = dict(zip(different, map(number.__getitem__, folded), strict=True))
+    return Document(text, pieces, unit, tuple(times.values()), tuple(map(first.__getitem__, number)))
 
 
 def document_schema(size: int) -> Schema:

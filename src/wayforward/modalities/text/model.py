@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from wayforward.modalities.model import listed, of_function, safely
 from wayforward.modalities.text.documents import texts_of
 from wayforward.modalities.text.weights import read_weights
 from wayforward.model import Access, Adapted, WrapOptions, register_adapter
-from wayforward.model.adapted import DOUBLE, label_indices, two_columns
+from wayforward.model.adapted import DOUBLE, Predict, label_indices, two_columns
 from wayforward.model.adapters.sklearn_estimator import check_fitted
 from wayforward.model.adapters.sklearn_inside import decision_of
 from wayforward.model.fast import padded, take
@@ -26,6 +26,7 @@ _ADVICE = (
     "Give a pipeline that was fitted on raw strings, vectoriser and classifier in one, or a function of a list of "
     "strings that gives probabilities."
 )
+_AT_ONCE = 4096  # texts of which counts are made at once
 _TIE = 1e-9  # nearer than this the estimator's own predict is asked for the label
 
 
@@ -67,8 +68,8 @@ def adapt(given: TextModel, schema: Schema, options: WrapOptions) -> Adapted:
         return Adapted.of_labels(lambda rows: safe(lambda: head.predict(prepared(rows))), classes, name)
     decision = decision_of(model)
 
-    def predict(rows: Floats) -> tuple[Outputs, Ints]:
-        made = safe(lambda: prepared(rows))
+    def asked_about(rows: Floats, prepare: Callable[[Floats], Any]) -> tuple[Outputs, Ints]:
+        made = safe(lambda: prepare(rows))
         out = np.asarray(safe(lambda: padded(score, made)), dtype=np.float64)
         if decision is None:
             return out, label_indices(safe(lambda: padded(head.predict, made)), classes, name)
@@ -79,8 +80,27 @@ def adapt(given: TextModel, schema: Schema, options: WrapOptions) -> Adapted:
             label[close] = label_indices(own, classes, name)
         return out, label
 
+    def predict(rows: Floats) -> tuple[Outputs, Ints]:
+        return asked_about(rows, prepared)
+
+    def counted(counts: Any, rows: Floats | None) -> Predict | None:
+        if rows is not None and not counts.agrees(rows, front):
+            return None
+
+        def quick(rows: Floats) -> tuple[Outputs, Ints]:
+            plain = counts.plain(rows)
+            parts = [(np.flatnonzero(plain), counts.ready), (np.flatnonzero(~plain), prepared)]
+            out, label = np.zeros((len(rows), len(classes))), np.zeros(len(rows), dtype=np.int64)
+            for place, prepare in parts:
+                for begin in range(0, len(place), _AT_ONCE):
+                    some = place[begin : begin + _AT_ONCE]
+                    out[some], label[some] = asked_about(rows[some], prepare)
+            return out, label
+
+        return quick
+
     made = Adapted(predict, "classification", classes, Access.PROBABILITY, name, decision=decision)
-    return replace(made, tolerance=DOUBLE, read=lambda: read_weights(model, schema, predict))
+    return replace(made, tolerance=DOUBLE, read=lambda: read_weights(model, schema, predict), encoded=counted)
 
 
 def _squashed(score: Any) -> Floats:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from wayforward.errors import DataError, ProblemError
-from wayforward.modalities.problem import UnitProblem
+from wayforward.lazy import cached_property
+from wayforward.methods import Method
+from wayforward.modalities.problem import UnitProblem, widened
 from wayforward.modalities.text.answers import TextRecourse
 from wayforward.modalities.text.documents import document, document_schema, is_word, rows_of
 from wayforward.modalities.text.model import TextModel
 from wayforward.model import wrap
+from wayforward.model.wrapping import Wrapped
 from wayforward.problem import Problem, Target
 from wayforward.problem.cost import LpMix
 from wayforward.recourse import Recourse
@@ -52,6 +57,7 @@ class TextProblem(UnitProblem[TextRecourse]):
         self.model = TextModel(pipeline, classes)
         self.texts = self._all(texts)
         self.keep = _words(keep)
+        self._quick = True
 
     def _each(self, things: Any) -> list[Any]:
         if isinstance(things, (str, bytes)):
@@ -77,10 +83,47 @@ class TextProblem(UnitProblem[TextRecourse]):
     def _answer(self, contents: list[str], recourse: Recourse) -> TextRecourse:
         return TextRecourse(recourse, tuple(contents))
 
+    def _answered(
+        self,
+        contents: list[str],
+        method: str | Method,
+        k: int,
+        keep: Any,
+        most: int | None,
+        how: dict[str, Any],
+    ) -> Recourse:
+        got = super()._answered(contents, method, k, keep, most, how)
+        who, option = np.nonzero(got.found)
+        wide = got.problem
+        if (
+            not who.size
+            or wide is None
+            or not (isinstance(wide.model, Wrapped) and wide.model.native_path.steps_read)
+        ):
+            return got
+        # Searches and the judge count words by themselves: the pipeline itself reads the very strings that are told.
+        whole = self._by_strings._of_size(wide.schema.d - 1)
+        odd = np.unique(who[~whole.reached(got.after[who, option])[0]])
+        if not odd.size:
+            return got
+        again = self._by_strings._answered([contents[i] for i in odd], method, k, keep, most, how)
+        rest = np.setdiff1d(np.arange(got.n), odd)
+        parts = [got[rest], widened(again, wide)] if rest.size else [widened(again, wide)]
+        place = np.argsort(np.concatenate([rest, odd]))
+        return replace(Recourse.concat(parts)[place], problem=wide)
+
+    @cached_property
+    def _by_strings(self) -> TextProblem:
+        """The same, by strings alone: nothing of the pipeline is read."""
+        other = copy(self)
+        other._quick, other._problems = False, {}
+        return other
+
     def _make(self, size: int) -> Problem:
         schema = document_schema(size)
         some = [text for text in self.texts if document(text).size <= size][:_LOOKED_AT]
-        model = wrap(self.model, schema, verify_on=rows_of(some, schema) if some else None)
+        looked_at = rows_of(some, schema) if some else None
+        model = wrap(self.model, schema, verify_on=looked_at, fast=self._quick)
         return Problem(schema, model, self.target, cost=LpMix(l0=1.0, l1=0.0))
 
 

@@ -8,12 +8,13 @@ it is.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from wayforward.modalities.text.documents import document
+from wayforward.modalities.text.documents import document, texts_of
 from wayforward.model.adapters.sklearn_estimator import linear_parts
 from wayforward.model.base import Access, Scorer
 from wayforward.model.encoder import NotRead
@@ -29,10 +30,14 @@ _EMPTY = 1e-12  # a share of the squares this small is what subtraction leaves o
 
 
 class _Weights(NamedTuple):
-    """Of one text: adds (u, q) to the margin and size (u,) to the norm, of each of its u units."""
+    """Of one text: adds (u, q) to the margin and size (u,) to the norm, of each of its u units; and its terms, in
+    order, term, unit, count (t,): which they are, of which unit, how often they stand there."""
 
     adds: Floats
     size: Floats
+    term: Ints
+    unit: Ints
+    count: Ints
 
 
 def read_weights(model: Any, schema: Schema, native: Callable[[Floats], tuple[Outputs, Ints]]) -> WordWeights:
@@ -59,7 +64,7 @@ def read_weights(model: Any, schema: Schema, native: Callable[[Floats], tuple[Ou
         linear = linear_parts(head)
     if linear is None:
         raise NotRead(f"{type(head).__name__} is not linear")
-    return WordWeights(vectoriser, scale[0] if scale else None, linear, schema, native)
+    return WordWeights(vectoriser, scale[0] if scale else None, linear, schema, native, between)
 
 
 class WordWeights(Fast):
@@ -70,7 +75,7 @@ class WordWeights(Fast):
 
     def __init__(
         self, vectoriser: Any, scale: Any, linear: tuple[Floats, Floats, Link], schema: Schema,
-        native: Callable[[Floats], tuple[Outputs, Ints]],
+        native: Callable[[Floats], tuple[Outputs, Ints]], between: Sequence[Any] = (),
     ) -> None:  # fmt: skip
         self.schema, self.native = schema, native
         self.coef, self.intercept, self.link = linear
@@ -84,6 +89,7 @@ class WordWeights(Fast):
         self.norm = getattr(scale, "norm", None)
         weighted = scale is not None and scale.use_idf
         self.idf = np.asarray(scale.idf_) if weighted else np.ones(len(self.vocabulary))
+        self.encoder: Any = WordCounts(self, vectoriser, between)
         self._terms: dict[str, tuple[int, ...]] = {}
         self._known: OrderedDict[str, _Weights | None] = OrderedDict()
 
@@ -99,17 +105,28 @@ class WordWeights(Fast):
 
     def _worked_out(self, text: str) -> _Weights | None:
         one, known = document(text), self._terms
-        found = [
-            (at, one.unit[word], times)
-            for word, times in Counter(one.parts).items()
-            for at in (known[word] if word in known else self._terms_of(word))
-        ]
-        every = np.array(found, dtype=np.int64).reshape(-1, 3)
-        term, first, which = np.unique(every[:, 0], return_index=True, return_inverse=True)
-        unit: Ints = every[first, 1]
-        if (every[:, 1] != unit[which]).any():
-            return None
-        count: Floats = np.bincount(which, every[:, 2], len(term)).astype(np.float64)
+        if len(known) >= _SPELLINGS:
+            known.clear()
+        for word in one.unit.keys() - known.keys():
+            self._terms_of(word)
+        terms, many = list(map(known.__getitem__, one.unit)), len(one.unit)
+        units = np.fromiter(one.unit.values(), np.int64, many)
+        often = np.array(one.times, dtype=np.int64)
+        several = np.fromiter(map(len, terms), np.int64, many)
+        every = np.fromiter(chain.from_iterable(terms), np.int64, int(several.sum()))
+        if len(every) < many or several.max(initial=1) > 1:
+            units, often = np.repeat(units, several), np.repeat(often, several)
+        order = every.argsort(kind="stable")
+        term, unit, times = every[order], units[order], often[order]
+        again = (
+            np.flatnonzero(term[1:] == term[:-1]) + 1
+        )  # another spelling, or a term that stands in several words
+        if again.size:
+            if (unit[again] != unit[again - 1]).any():
+                return None
+            first = np.flatnonzero(np.r_[True, term[1:] != term[:-1]])
+            term, unit, times = term[first], unit[first], np.add.reduceat(times, first)
+        count = times.astype(np.float64)
         if not self.whole_words:
             places = map(self.vocabulary.get, self.analyse(text))
             whole = Counter(at for at in places if at is not None)
@@ -123,11 +140,9 @@ class WordWeights(Fast):
         size: Floats = np.zeros(many)
         if self.norm:
             size = np.bincount(unit, value**2 if self.norm == "l2" else np.abs(value), many)
-        return _Weights(adds, size)
+        return _Weights(adds, size, term, unit, times)
 
     def _terms_of(self, word: str) -> tuple[int, ...]:
-        if len(self._terms) >= _SPELLINGS:
-            self._terms.clear()
         places = (self.vocabulary.get(term) for term in self.analyse(word))
         found = self._terms[word] = tuple(at for at in places if at is not None)
         return found
@@ -179,6 +194,77 @@ class WordWeights(Fast):
         """See `Fast`."""
         texts = self.of_texts(x[:, 0])
         return _TextScorer(self, texts, default) if texts[2].all() else default
+
+
+class WordCounts:
+    """The counts of words in rows, made from what is known of their texts: the first step of a pipeline, computed.
+
+    What stands between the counts and the classifier does its own work.
+    """
+
+    def __init__(self, weights: WordWeights, vectoriser: Any, between: Sequence[Any]) -> None:
+        self.weights, self.between = weights, list(between)
+        self.dtype, self.terms = vectoriser.dtype, len(vectoriser.vocabulary_)
+        own = getattr(vectoriser, "_tfidf", None)  # of a vectoriser that counts and weighs in one
+        if own is not None:
+            self.between.insert(0, own)
+
+    def plain(self, rows: Floats) -> Mask:
+        """(m, d) -> (m,) bool: units of the text stand for themselves."""
+        known, which = self._known(rows)
+        return np.array([one is not None for one in known], dtype=bool)[which]
+
+    def ready(self, rows: Floats) -> Any:
+        """(m, d) of plain texts -> what the classifier is asked about, (m, terms) sparse."""
+        from scipy.sparse import csr_matrix
+
+        known, which = self._known(rows)
+        texts = [one for one in known if one is not None]
+        size = np.array([len(one.term) for one in texts], dtype=np.int64)
+        term, unit, count = (
+            np.concatenate([one[i] for one in texts]) if texts else np.zeros(0, np.int64) for i in (2, 3, 4)
+        )
+        many = size[which]
+        owner = np.repeat(np.arange(len(rows)), many)
+        place = np.arange(len(owner)) + np.repeat(
+            (np.cumsum(size) - size)[which] - np.cumsum(many) + many, many
+        )
+        there = rows[owner, 1 + unit[place]] != 0
+        ends = np.concatenate([[0], np.cumsum(np.bincount(owner[there], minlength=len(rows)))])
+        place = place[there]
+        made: Any = csr_matrix(
+            (count[place].astype(self.dtype), term[place].astype(np.int32), ends.astype(np.int32)),
+            shape=(len(rows), self.terms),
+        )
+        if self.weights.binary:
+            made.data.fill(1)
+        for step in self.between:
+            made = step.transform(made)
+        return made
+
+    def agrees(self, rows: Floats, front: Any) -> bool:
+        """Whether a pipeline's own first steps make the same bits of rows (m, d), whole and with words taken out."""
+        fewer = rows.copy()
+        fewer[:, 1:] *= np.random.default_rng(0).random(fewer[:, 1:].shape) < 0.5
+        both = np.concatenate([rows, fewer])
+        both = both[self.plain(both)]
+        if not len(both):
+            return False
+        own, mine = front.transform(texts_of(both, self.weights.schema)), self.ready(both)
+        return bool(
+            own.shape == mine.shape
+            and own.dtype == mine.dtype
+            and all(
+                np.array_equal(getattr(own, part), getattr(mine, part))
+                for part in ("indptr", "indices", "data")
+            )
+        )
+
+    def _known(self, rows: Floats) -> tuple[list[_Weights | None], Ints]:
+        """What is known of the different texts of rows (m, d), and which of them each row has (m,)."""
+        keys, which = np.unique(rows[:, 0], return_inverse=True)
+        values, place = values_of(keys, self.weights.schema.features[0])
+        return [self.weights.weights(text or "") for text in values], place[which]
 
 
 class _TextScorer(Scorer):
