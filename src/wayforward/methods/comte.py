@@ -113,6 +113,9 @@ class _Sets:
         people = self.people
         self.usable = ~np.isnan(self.goal)  # (n, D, d)
         self.of_class = people.problem.bound_target.target.interval is None
+        # Whole arrays are made of units to ask about them, which is dear; a row of a table is not.
+        units = self.settings.others_ is None
+        self.known = _Answers.of(self.usable, self.settings.exhaustive) if units else None
         if not self.of_class:
             own = people.score(np.arange(people.n), people.x)
             self.way = np.maximum(-own, 1e-12)
@@ -231,7 +234,21 @@ class _Sets:
         return np.asarray(self.people.problem.bound_target.value(outputs))
 
     def _ask(self, who: np.ndarray, slot: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(m,) how sure the model is of the wanted answer, -inf where the person may not, and bool: it turns."""
+        """(m,) how sure the model is of the wanted answer, -inf where the person may not, and bool: it turns.
+
+        Of few units of a thing every set is asked about once.
+        """
+        if self.known is None:
+            return self._newly(who, slot, mask)
+        place = self.known.place(who, slot, mask)
+        new, first = np.unique(place[~self.known.there[place]], return_index=True)
+        if new.size:
+            at = np.flatnonzero(~self.known.there[place])[first]
+            self.known.sure[new], self.known.turned[new] = self._newly(who[at], slot[at], mask[at])
+            self.known.there[new] = True
+        return self.known.sure[place], self.known.turned[place]
+
+    def _newly(self, who: np.ndarray, slot: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         sure, turned = np.full(len(who), -np.inf), np.zeros(len(who), dtype=bool)
         step = max(1, _BLOCK // self.people.d)
         for begin in range(0, len(who), step):
@@ -271,6 +288,35 @@ class _Sets:
             sure[part], turned[part] = self._ask(who[r], slot[r], child)
             loss[part] = self._loss(who[r], child, sure[part])
         return sure, turned, loss
+
+
+@dataclass
+class _Answers:
+    """What the model said of sets of few units, each at the number that its units are the bits of.
+
+    bit (n, D, d): of each unit. sure, turned, there (n * D * 2^units,).
+    """
+
+    bit: np.ndarray
+    sure: np.ndarray
+    turned: np.ndarray
+    there: np.ndarray
+
+    @classmethod
+    def of(cls, usable: np.ndarray, most: int) -> _Answers | None:
+        """Nothing said yet; None where there are more than `most` units, or too much to hold. usable (n, D, d)."""
+        units = int(usable.sum(2).max(initial=0))
+        size = usable.shape[0] * usable.shape[1] << units
+        if units > most or size > _BLOCK:
+            return None
+        bit = np.where(usable, 1 << np.maximum(usable.cumsum(2) - 1, 0), 0).astype(np.int64)
+        return cls(bit, np.zeros(size), np.zeros(size, dtype=bool), np.zeros(size, dtype=bool))
+
+    def place(self, who: np.ndarray, slot: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        """(m,) where the answers about sets mask (m, d) are."""
+        n, many, _ = self.bit.shape
+        chosen = np.where(mask, self.bit[who, slot], 0).sum(1)
+        return np.asarray((who * many + slot) * (len(self.sure) // max(n * many, 1)) + chosen)
 
 
 def _first(group: np.ndarray, by: np.ndarray) -> np.ndarray:

@@ -160,15 +160,18 @@ class ArrayUnits:
         """See `Composer`."""
         contents, which = things_of(rows, schema)
         parts = [self.parts(content) for content in contents]
-        values, label = (np.stack([part[i] for part in parts]) for i in range(2))
-        fills = np.stack([part.fills for part in parts])
-        level = np.take_along_axis(rows[:, 1:], label[which], axis=1)
-        last = fills.shape[1]
-        if last == 1:
-            return np.asarray(np.where(level == last, values[which], fills[which, 0]))
-        place = np.minimum(level, last - 1).astype(np.int64)
-        filled = fills[which[:, None], place, np.arange(values.shape[1])]
-        return np.asarray(np.where(level == last, values[which], filled))
+        label = np.stack([part.label for part in parts])
+        source = np.stack(
+            [np.concatenate([part.fills, part.values[None]]) for part in parts]
+        )  # (t, L + 1, P)
+        # Numbers that always change together are copied in runs, as long as they are.
+        edges = np.flatnonzero((np.diff(label, axis=1) != 0).any(0)) + 1
+        length = int(np.gcd.reduce([label.shape[1], *edges.tolist()]))
+        label, level = label[:, ::length], rows[:, 1:].astype(np.int64)
+        alike = (label == label[0]).all()
+        chosen = level[:, label[0]] if alike else np.take_along_axis(level, label[which], axis=1)
+        runs = source.reshape(*source.shape[:2], -1, length)
+        return np.asarray(runs[which[:, None], chosen, np.arange(runs.shape[2])].reshape(len(rows), -1))
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
         """See `Composer`: the key as it is, and one column a level."""

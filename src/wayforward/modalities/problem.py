@@ -152,7 +152,7 @@ class UnitProblem(ABC, Generic[Answer]):
             if whole_time is not None:  # things of all sizes share it
                 how["deadline"] = whole_time.part(float((sizes <= size).mean()))
             got = recommend(problem, self._rows(some, problem), method, k, preferences=wishes, **how)
-            parts.append(_widened(got, wide))
+            parts.append(widened(got, wide))
             order.append(at)
         place = np.argsort(np.concatenate(order))
         return replace(Recourse.concat(parts)[place], problem=wide)
@@ -166,7 +166,8 @@ class UnitProblem(ABC, Generic[Answer]):
 
     def _read(self, things: Any) -> tuple[list[str], Reasons]:
         """What is kept of things, '' of those that cannot be read, and why they cannot."""
-        contents, unread = [], Reasons()
+        contents: list[str] = []
+        unread = Reasons()
         for i, thing in enumerate(self._each(things)):
             try:
                 contents.append(self._content(thing))
@@ -198,7 +199,7 @@ class UnitProblem(ABC, Generic[Answer]):
         return max(self._size(one) for one in contents)
 
 
-def _widened(got: Recourse, problem: Problem) -> Recourse:
+def widened(got: Recourse, problem: Problem) -> Recourse:
     """Return answers about things in the rows of larger ones."""
     schema, more = problem.schema, problem.schema.d - got.d
     if not more:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wayforward.errors import ProblemError, require_kind
+from wayforward.lazy import cached_property
 from wayforward.modalities.arrays import nearest
 
 
@@ -50,5 +51,9 @@ class NearestFill:
 
     def __call__(self, series: np.ndarray) -> np.ndarray:
         """(c, t) -> (L, c, t)."""
+        return nearest(self.others, series, self.many, self._spread)
+
+    @cached_property
+    def _spread(self) -> np.ndarray:
         spread = self.others.std((0, 2))[:, None]
-        return nearest(self.others, series, self.many, np.where(spread > 0, spread, 1.0))
+        return np.where(spread > 0, spread, 1.0)
