@@ -640,6 +640,63 @@ def reasons(
     look(_inputs(locals(), robust=None), most=most, json=json, report=report, language=language)
 
 
+_Past = Annotated[Path, typer.Option("--train", help="What the model learns from.")]
+_Wanted = Annotated[str, typer.Option("--favourable", help="The label that is wanted.")]
+_Kept = Annotated[list[str] | None, typer.Option("--keep", help="What stays; repeat it for several.")]
+_Most = Annotated[int | None, typer.Option("--most", min=1, help="Changes of an option, at most.")]
+_Page = Annotated[Path | None, typer.Option("--report", help="Write one HTML page that stands alone.")]
+
+
+@app.command()
+def texts(
+    train: _Past,
+    label: Annotated[str, typer.Option("--label", help="The column of --train that holds the decision.")],
+    favourable: _Wanted,
+    text: Annotated[str, typer.Option("--text", help="The column that holds texts.")] = "text",
+    people: Annotated[Path | None, typer.Option("--people", help="A table of texts to answer.")] = None,
+    model: Annotated[str, typer.Option("--model", help="lr, nb, or a .skops file of a pipeline.")] = "lr",
+    method: Annotated[str, typer.Option("--method", help="See wayforward methods.")] = "sedc",
+    k: Options = 1,
+    keep: _Kept = None,
+    most: _Most = None,
+    n: Number = None,
+    seed: Seed = 0,
+    json: Json = None,
+    report: _Page = None,
+    language: Language = None,
+) -> None:
+    """Say without which words a model would have said yes to a text: a table with a column of texts."""
+    from wayforward.cli.kinds import texts as answer
+
+    how = {"method": method, "k": k, "keep": keep or (), "most": most, "n": n, "seed": seed}
+    how |= {"json": json, "report": report, "language": language}
+    answer(train, text, label, favourable, people, model, how)
+
+
+@app.command()
+def series(
+    train: _Past,
+    favourable: _Wanted,
+    people: Annotated[Path | None, typer.Option("--people", help="A file of series to answer.")] = None,
+    model: Annotated[str, typer.Option("--model", help="rf, lr, or a .skops file of a classifier.")] = "rf",
+    method: Annotated[str, typer.Option("--method", help="See wayforward methods.")] = "comte",
+    k: Options = 1,
+    keep: _Kept = None,
+    most: _Most = None,
+    n: Number = None,
+    seed: Seed = 0,
+    json: Json = None,
+    report: _Page = None,
+    language: Language = None,
+) -> None:
+    """Say which channels of a time series would have to be others: files of the UCR and UEA archives."""
+    from wayforward.cli.kinds import series as answer
+
+    how = {"method": method, "k": k, "keep": keep or (), "most": most, "n": n, "seed": seed}
+    how |= {"json": json, "report": report, "language": language}
+    answer(train, favourable, people, model, how)
+
+
 @app.command()
 def attack(
     data: Data = None,

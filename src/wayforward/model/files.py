@@ -122,14 +122,7 @@ def load(path: str | os.PathLike[str], schema: Schema, **options: Any) -> Model:
     """
     from wayforward.model.wrapping import wrap
 
-    file = as_path(path)
-    _no_pickle(file)
-    if not file.is_file():
-        raise FileFormatError(f"The model file '{file.name}' does not exist. Check the path.")
-    if file.stat().st_size > _MAX_BYTES:
-        raise FileFormatError(
-            f"'{file.name}' has {file.stat().st_size:,} bytes, above {_MAX_BYTES:,}. Is it a model?"
-        )
+    file = _checked(path)
     ending = file.suffix.lower()
     if ending == ".onnx":
         return wrap(file, schema, **options)
@@ -144,6 +137,27 @@ def load(path: str | os.PathLike[str], schema: Schema, **options: Any) -> Model:
     if ending not in readers:
         raise FileFormatError(f"'{file.name}' has an ending that is not known. Use {_FORMATS}.")
     return wrap(readers[ending](file), schema, **options)
+
+
+def read_estimator(path: str | os.PathLike[str]) -> Any:
+    """Read a fitted scikit-learn estimator or pipeline from a .skops file, checked as `load` does.
+
+    For kinds of data beside tables, whose problems wrap it themselves. Raises: FileFormatError.
+    """
+    return _load_skops(_checked(path))
+
+
+def _checked(path: str | os.PathLike[str]) -> Path:
+    """The file of a model. Raises: FileFormatError for a pickle, and for one that is not there or is too large."""
+    file = as_path(path)
+    _no_pickle(file)
+    if not file.is_file():
+        raise FileFormatError(f"The model file '{file.name}' does not exist. Check the path.")
+    if file.stat().st_size > _MAX_BYTES:
+        raise FileFormatError(
+            f"'{file.name}' has {file.stat().st_size:,} bytes, above {_MAX_BYTES:,}. Is it a model?"
+        )
+    return file
 
 
 def _no_pickle(file: Path) -> None:
