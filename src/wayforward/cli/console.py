@@ -8,7 +8,7 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import typer.core
 from wayforward import plain_files
 from wayforward.cli.exit_codes import BAD_INPUT, INTERRUPTED, NOT_WRITTEN
 from wayforward.errors import FileFormatError, WayforwardError, WriteError
-from wayforward.language import gettext, marks, one_line, visible
+from wayforward.language import gettext, marks, ngettext, one_line, visible
 
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)  # faults of the place, not of the input
 
@@ -71,6 +71,18 @@ def notes() -> Iterator[None]:
 def say(text: str) -> None:
     """Print one message on the error stream, so that what is piped stays clean."""
     typer.echo(visible(text), err=True)
+
+
+def left_out_note(unread: Collection[int]) -> None:
+    """Say how many people could not be read and are left out, where there are any."""
+    if unread:
+        say(
+            ngettext(
+                "note: {n} person could not be read and is left out.",
+                "note: {n} people could not be read and are left out.",
+                len(unread),
+            )
+        )
 
 
 def tell(text: str, *, nl: bool = True) -> None:

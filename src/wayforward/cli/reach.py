@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.cli.console import room_for, say, table, write_json
+from wayforward.cli.console import left_out_note, room_for, table, write_json
 from wayforward.cli.inputs import Inputs
 from wayforward.language import marks
 
@@ -69,8 +69,7 @@ def look(question: Inputs, *, most: int, samples: int, json: Path | None) -> dic
                 if one["people"]
             ],
         )  # fmt: skip
-        if ready.reasons:
-            say(f"note: {len(ready.reasons):,} people could not be read and are left out.")
+        left_out_note(ready.reasons)
     return numbers
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.cli.console import room_for, say, table, write_json
+from wayforward.cli.console import left_out_note, room_for, say, table, write_json
 from wayforward.cli.inputs import Inputs
-from wayforward.language import gettext, use_language
+from wayforward.language import gettext, marks, ngettext, use_language
 
 _LISTED = 10  # sets of features on the screen
 
@@ -18,8 +18,14 @@ _LISTED = 10  # sets of features on the screen
 def look(
     question: Inputs, *, most: int, json: Path | None, report: Path | None, language: str | None
 ) -> dict[str, Any]:
-    """Do everything that `wayforward reasons` does; return the numbers."""
+    """Do everything that `wayforward reasons` does; return the numbers. language: of all that is written."""
+    with use_language(language):
+        return _look(question, most, json, report)
+
+
+def _look(question: Inputs, most: int, json: Path | None, report: Path | None) -> dict[str, Any]:
     from wayforward.answers.reason_set_text import reason_set_lines
+    from wayforward.answers.words import join
     from wayforward.methods import recommend
     from wayforward.methods.reason_sets import reason_sets
 
@@ -39,7 +45,7 @@ def look(
             "reasons": [[schema.names[j] for j in one] for one in found[i].sets],
             "exact": found[i].exact,
             "complete": found[i].complete,
-            "words": reason_set_lines(schema, found[i], language),
+            "words": reason_set_lines(schema, found[i]),
         }
         for i in refused
     ]
@@ -54,27 +60,44 @@ def look(
     if report is not None:
         from wayforward.answers import report as write_report
 
-        with use_language(language):
-            title = gettext("Ways forward: {what}", what=ready.title)
-        write_report(ready.problem, answer, report, title=title, keeping=found, language=language)
+        title = gettext("Ways forward: {what}", what=ready.title)
+        write_report(ready.problem, answer, report, title=title, keeping=found)
     if str(json) != "-":
-        count = Counter(" and ".join(one) or "(nothing helps)" for who in people for one in who["reasons"])  # type: ignore[attr-defined]
+        nothing = gettext("(nothing helps)")
+        count = Counter(join(one) or nothing for who in people for one in who["reasons"])  # type: ignore[attr-defined]
         table(
-            f"{len(refused):,} refused: as long as these stay as they are, nothing else turns the answer",
-            ("features", "people"),
-            [(names, f"{n:,}") for names, n in count.most_common(_LISTED)],
+            ngettext(
+                "{n} refused: as long as this stays as it is, nothing else turns the answer",
+                "{n} refused: as long as these stay as they are, nothing else turns the answer",
+                len(refused),
+            ),
+            (gettext("features"), gettext("people")),
+            [(names, _count(n)) for names, n in count.most_common(_LISTED)],
         )
         say(
-            f"Proved to be reasons, and the smallest, of {numbers['exact']:,} of {len(refused):,} people; of "
-            f"{numbers['complete']:,} these are all there are."
-        )
+            gettext(
+                "Proved to be reasons, and the smallest, for {exact} of {n} people; for {complete} these are all there "
+                "are.",
+                exact=_count(numbers["exact"]), n=_count(len(refused)), complete=_count(numbers["complete"]),
+            )
+        )  # fmt: skip
         for who in people[:_LISTED]:
             for text in who["words"]:  # type: ignore[attr-defined]
                 say(f"{who['person']}: {text}")
-        if len(people) > _LISTED:
-            say(f"... and {len(people) - _LISTED:,} more people: --json holds them all.")
+        more = len(people) - _LISTED
+        if more > 0:
+            say(
+                ngettext(
+                    "... and {n} more person: --json holds all.",
+                    "... and {n} more people: --json holds all.",
+                    more,
+                )
+            )
         if report is not None:
-            say(f"written: {report}")
-        if ready.reasons:
-            say(f"note: {len(ready.reasons):,} people could not be read and are left out.")
+            say(gettext("written: {file}", file=report))
+        left_out_note(ready.reasons)
     return numbers
+
+
+def _count(n: int) -> str:
+    return marks(f"{n:,}")

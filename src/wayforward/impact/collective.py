@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import DataError, is_number, require_kind, shown
+from wayforward.language import gettext, marks, ngettext
 from wayforward.methods import chosen_method
 from wayforward.methods.base import Method
 from wayforward.problem import Problem
@@ -59,14 +60,37 @@ class Collective:
 
     def describe(self) -> str:
         """The result in a sentence; no person's own numbers."""
-        n = len(self.alone)
-        if not self.members.any():
-            return f"No group of these {n} people gains by the change as much as it costs them."
-        return (
-            f"{self.members.sum()} of {n} people gain by the change at least their share of {self.share:.3g}; "
-            f"{self.fewest} would be enough. {self.riders.sum()} others gain and do not pay. It opens a way for "
-            f"{self.opened.sum()} who had none."
+        n, paying, riders, opened = (
+            int(part) for part in (len(self.alone), self.members.sum(), self.riders.sum(), self.opened.sum())
         )
+        if not paying:
+            return gettext("No group of these {n} people gains by the change as much as it costs them.", n=n)
+        parts = [
+            ngettext(
+                "{n} of {all} people gains by the change at least a share of {share}.",
+                "{n} of {all} people gain by the change at least their share of {share} each.",
+                paying,
+                all=marks(f"{n:,}"),
+                share=marks(f"{self.share:.3g}"),
+            )
+        ]
+        if self.fewest is not None and self.fewest < paying:
+            parts.append(
+                ngettext("{n} of them would be enough.", "{n} of them would be enough.", self.fewest)
+            )
+        if riders:
+            parts.append(
+                ngettext("{n} other gains and does not pay.", "{n} others gain and do not pay.", riders)
+            )
+        if opened:
+            parts.append(
+                ngettext(
+                    "It opens a way for {n} person who had none.",
+                    "It opens a way for {n} people who had none.",
+                    opened,
+                )
+            )
+        return " ".join(parts)
 
 
 def act_together(
