@@ -8,6 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from wayforward import Feature, Problem, Schema, Target, wrap
 from wayforward.errors import MethodError
+from wayforward.language import use_language
 from wayforward.methods import method
 from wayforward.methods.engines.surrogate.trees import grow
 from wayforward.testing import MethodContract
@@ -52,7 +53,7 @@ def one_split():
 def test_of_one_split_the_rule_is_one_condition(one_split, name):
     fitted = method(name, complete=False, shrink=False).fit(one_split)
     for found in fitted.rules(PEOPLE, k=3):
-        assert found.agrees and found.fidelity == 1
+        assert found.agrees and found.fidelity > 0.98
         (only,) = found.contrasts
         assert only.conditions == 1 and only.confidence == 1
         words = only.change.split()
@@ -112,9 +113,31 @@ def test_a_tree_is_the_same_alone_and_misses_nothing_where_values_do():
 def test_rules_of_nobody_and_of_what_is_no_number(one_split, name):
     """Where the model accepts everybody there is no rule (it was an error), and odd arguments are named."""
     fitted = method(name, samples=50).fit(one_split)
-    assert "that the tree was fitted to" in str(fitted.rules(PEOPLE)[0])  # of new rows it is less
     assert fitted.rules(np.array([[9.0, 4.0, 0]])) == []
     with pytest.raises(MethodError, match="k=0"):
         fitted.rules(PEOPLE, k=0)
     with pytest.raises(MethodError, match="seed='a'"):
         fitted.rules(PEOPLE, seed="a")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fidelity_is_that_of_rows_that_the_tree_has_not_seen(name):
+    """Where the answer is a coin of the exact row, a tree that knows its rows by heart is right half of the time."""
+
+    def coin(rows):
+        wave = np.sin(1e6 * np.asarray(rows, dtype=float)[:, :2]).sum(1)
+        return np.where(wave > 0, 0.9, 0.1)
+
+    x = np.random.default_rng(0).uniform(0, 10, (300, 3))
+    x[:, 2] //= 4
+    problem = Problem(SCHEMA, wrap(coin, SCHEMA), Target(1), data=x)
+    fitted = method(name, samples=400, depth=30, leaf=1).fit(problem)
+    found = fitted.rules(x[:12])
+    assert len(found) > 3
+    assert 0.35 < np.mean([one.fidelity for one in found]) < 0.65
+
+
+def test_rules_are_told_in_german(one_split):
+    with use_language("de"):
+        text = str(method("lore", samples=100).fit(one_split).rules(PEOPLE)[0])
+    assert text.startswith("Nein, weil x1 <= ") and "\nJa, wenn x1 > " in text and "neuen Zeilen" in text

@@ -23,6 +23,8 @@ from wayforward.streams import Streams
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
 
+_HELD_BACK = 0x4EBACC  # beside the seed: of rows that no tree is fitted to
+
 
 @dataclass
 class LocalTreeMethod(BreedingMethod):
@@ -58,8 +60,11 @@ class LocalTreeMethod(BreedingMethod):
         people = people.take(np.flatnonzero(~problem.reached(people.x)[0]))
         if not people.n:
             return []
-        near, trees, price = self._surrogate(people, Streams.of(people.x, seed), self._limit(Budget()))
-        return local_rules(problem.schema, near, trees, price, k)
+        streams, people = [Streams.of(people.x, one) for one in (seed, seed + _HELD_BACK)], self._seen(people)
+        limit = self._limit(Budget())
+        near, trees, price = self._surrogate(people, streams[0], limit)
+        new = self._around(people, streams[1], limit)
+        return local_rules(people.schema, near, new, trees, price, k)
 
     def _width(self, d: int) -> int:
         return self.samples
@@ -84,10 +89,17 @@ class LocalTreeMethod(BreedingMethod):
         self, people: Population, streams: Streams, limit: int
     ) -> tuple[Neighbourhood, LocalTrees, Floats]:
         """Return the rows, the trees, and the price (b,) of each leaf, inf where it is no contrast."""
-        values = Values(people, self.reference_, observed=True)
-        near = self._drawn(people, streams, values, size_within(self.samples, limit), limit)
+        near = self._around(people, streams, limit)
         trees = self._tree(people, near)
         return near, trees, np.where(trees.yes & ~trees.home, self._price(trees), np.inf)
+
+    def _around(self, people: Population, streams: Streams, limit: int) -> Neighbourhood:
+        values = Values(people, self.reference_, observed=True)
+        return self._drawn(people, streams, values, size_within(self.samples, limit), limit)
+
+    def _seen(self, people: Population) -> Population:
+        """Return people as trees see them, by default as they are."""
+        return people
 
     @abstractmethod
     def _drawn(

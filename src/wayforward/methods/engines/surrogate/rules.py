@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wayforward.language import gettext, marks
 from wayforward.methods.engines.surrogate.neighbourhood import Neighbourhood
 from wayforward.methods.engines.surrogate.trees import LocalTrees
 from wayforward.methods.engines.tree_regions import LeafBoxes
@@ -35,9 +37,9 @@ class LocalRules:
     """What a local tree says about one person who is refused.
 
     because: conditions that the person meets, of the leaf they are in. contrasts: ways to a yes, the least first.
-    agrees: the tree says no to the person, as the model does. fidelity: the share of the rows drawn around the person,
-    those that it was fitted to, on which it says what the model says; of new rows it is less. share: of the rows that
-    the model accepts.
+    agrees: the tree says no to the person, as the model does. fidelity: the share of new rows, drawn around the person
+    as those were that the tree was fitted to, on which it says what the model says. share: of the rows of the fit,
+    those that the model accepts.
     """
 
     because: str
@@ -47,19 +49,30 @@ class LocalRules:
     share: float
 
     def __str__(self) -> str:
-        lines = [f"No, because {self.because or 'of nothing that the rows around show'}."]
+        if self.because:
+            lines = [gettext("No, because {conditions}.", conditions=self.because)]
+        else:
+            lines = [gettext("No, because of nothing that the rows around show.")]
         lines += [
-            f"Yes, if {one.change or one.rule} (confidence {one.confidence:.2f})." for one in self.contrasts
-        ]
-        return "\n".join([*lines, f"Fidelity {self.fidelity:.2f} on the rows that the tree was fitted to."])
+            gettext(
+                "Yes, if {conditions} (confidence {share}).", conditions=one.change or one.rule,
+                share=marks(f"{one.confidence:.2f}"),
+            )
+            for one in self.contrasts
+        ]  # fmt: skip
+        share = marks(f"{self.fidelity:.2f}")
+        return "\n".join([*lines, gettext("Fidelity {share} on new rows around the person.", share=share)])
 
 
 def local_rules(
-    schema: Schema, near: Neighbourhood, trees: LocalTrees, price: Floats, most: int
+    schema: Schema, near: Neighbourhood, new: Neighbourhood, trees: LocalTrees, price: Floats, most: int
 ) -> list[LocalRules]:
-    """Return the rules of each person's tree, at most so many contrasts each, the least price (b,) first."""
+    """Return the rules of each person's tree, at most so many contrasts each, the least price (b,) first.
+
+    new: rows around each person that the tree has not seen.
+    """
     every = np.ones(schema.d, dtype=bool)
-    agree = (trees.yes[trees.leaf] == near.reached).mean(1)
+    agree = (trees.says(schema, new.value) == new.reached).mean(1)
     out = []
     for person, home in enumerate(np.flatnonzero(trees.home)):
         mine = np.flatnonzero((trees.owner == person) & np.isfinite(price))
@@ -91,13 +104,20 @@ def conditions(schema: Schema, boxes: LeafBoxes, b: int, of: Mask) -> str:
             if len(names) == 1:
                 out.append(f"{feature.name} = {names[0]}")
             elif not holds.all():
-                out.append(f"{feature.name} in {{{', '.join(map(str, names))}}}")
+                listed = "{" + ", ".join(map(str, names)) + "}"
+                out.append(gettext("{name} in {levels}", name=feature.name, levels=listed))
             continue
         low, high = boxes.low[b, j], boxes.high[b, j]
         if np.isfinite(low) and np.isfinite(high):
-            out.append(f"{low:.6g} < {feature.name} <= {high:.6g}")
+            out.append(f"{_number(low)} < {feature.name} <= {_number(high)}")
         elif np.isfinite(low):
-            out.append(f"{feature.name} > {low:.6g}")
+            out.append(f"{feature.name} > {_number(low)}")
         elif np.isfinite(high):
-            out.append(f"{feature.name} <= {high:.6g}")
-    return " and ".join(out)
+            out.append(f"{feature.name} <= {_number(high)}")
+    if not out:
+        return ""
+    return reduce(lambda first, last: gettext("{first} and {last}", first=first, last=last), out)
+
+
+def _number(value: float) -> str:
+    return marks(f"{value:.6g}")

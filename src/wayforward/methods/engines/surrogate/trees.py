@@ -52,6 +52,19 @@ class LocalTrees(NamedTuple):
         """(b,) bool: most of it is a yes."""
         return np.asarray(self.share.round(9) > 0.5)
 
+    def says(self, schema: Schema, value: Floats) -> Mask:
+        """(n, S) bool: of rows value (n, S, d) around each person, whether the person's tree says yes."""
+        n, size, d = value.shape
+        out = np.zeros((n, size), dtype=bool)
+        good = np.flatnonzero(self.yes)
+        step = max(1, _CELLS // (size * max(d, len(schema.level_owner))))
+        for begin in range(0, len(good), step):
+            some = good[begin : begin + step]
+            rows = value[self.owner[some]].reshape(-1, d)
+            outside = _outside(schema, self.boxes.take(np.repeat(some, size)), rows).any(1)
+            np.logical_or.at(out, self.owner[some], ~outside.reshape(len(some), size))
+        return out
+
 
 def edges(parent: Floats, child: Floats, rows: Ints, total: int) -> Floats:
     """Toll: one for each edge."""
