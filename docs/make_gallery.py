@@ -418,6 +418,32 @@ def undone() -> Figure:
     return figure
 
 
+def both_sides() -> Figure:
+    """Draw a three that a network does not call an eight, rows decoded on both sides of its tree, and what may move."""
+    made = digits()
+    images, labels = made.images[:1200], made.labels[:1200]
+    network = MLPClassifier((32,), max_iter=300, random_state=0).fit(images.reshape(1200, -1), labels)
+    asked = wf.ImageProblem(network, images, favourable=8, units="pixels", span=made.span)
+    threes = made.images[1200:][made.labels[1200:] == 3][:14]
+    shown = (
+        wf.method("abele", latent=12, epochs=60)
+        .fit(asked.problem(threes[0]))
+        .exemplars(asked.rows(threes), 2)
+    )
+    both = ~np.isnan(shown.like).any((1, 2)) & ~np.isnan(shown.unlike).any((1, 2))
+    i = int(np.flatnonzero(both)[0])  # of some the autoencoder draws their own digit as an eight
+    panels = [threes[i], *shown.like[i], *shown.unlike[i], shown.saliency[i]]
+    figure = Figure(figsize=(4.2, 2.8))
+    for place, values in enumerate(panels):
+        ax = figure.add_subplot(2, 3, place + 1)
+        moves = place == len(panels) - 1
+        look = {"cmap": "PuOr", "vmin": -8, "vmax": 8} if moves else {"cmap": "gray_r", "vmin": 0, "vmax": 16}
+        ax.imshow(np.reshape(values, (8, 8)), interpolation="nearest", **look)
+        ax.set(xticks=[], yticks=[])
+        ax.spines[:].set(color=GREEN if place in (3, 4) else GREY, linewidth=2.0 if place in (3, 4) else 0.8)
+    return figure
+
+
 def sensors() -> SeriesRecourse:
     """Answer which sensors keep a forest from calling a machine fine."""
     made = machines(400, channels=4, times=30)
@@ -444,6 +470,7 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "prince": undone,
     "sedc-t": mark,
     "visual-counterfactuals": lambda: digit("visual-counterfactuals", 3, replace="cells"),
+    "abele": both_sides,
     "scout": lambda: digit("scout", 3, replace="distractor"),
     "comte": lambda: sensors().figure(0),
     "gradual-construction": lambda: digit("gradual-construction", 1, units="pixels"),

@@ -46,6 +46,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "cfrl": {"epochs": 20, "steps": 100, "people": 512},
     "mahajan": {"epochs": 20, "people": 512},
     "plausible-counterfactuals": {"epochs": 20},
+    "abele": {"epochs": 20},
 }
 
 

@@ -123,6 +123,7 @@ def test_a_training_goes_on_elsewhere(tmp_path):
         ("cfrl", {"epochs": 2, "steps": 10, "people": 100, "batch": 32, "width": 16}),
         ("mahajan", {"epochs": 2, "tuning": 2, "people": 100, "batch": 32}),
         ("plausible-counterfactuals", {"epochs": 2, "population": 6, "generations": 2}),
+        ("abele", {"epochs": 2, "samples": 20, "generations": 1}),
         ("ibr", {"epochs": 2, "groups": "region"}),
         ("clue", {"epochs": 2, "steps": 20}),
         ("revise", {"epochs": 2, "steps": 20}),

@@ -433,7 +433,7 @@ def test_no_setting_takes_what_it_cannot_be(name):
 
 
 OBJECTS = {
-    "generator": ("revise", "cruds", "clue", "c-chvae", "cfrl", "mahajan", "plausible-counterfactuals", "ibr"),
+    "generator": ("revise", "cruds", "clue", "c-chvae", "cfrl", "mahajan", "plausible-counterfactuals", "abele", "ibr"),
     "others": ("c-chvae", "ibr"), "groups": ("ebr", "ibr"), "ranges": ("dece",),
     "raises": ("mahajan",),
     "effects": ("ordce",), "importance": ("lowprofool",), "law": ("icarma",), "profile": ("icarma",),

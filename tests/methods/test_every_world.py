@@ -64,6 +64,7 @@ QUICK = {  # parameters that make the tests quick
     "clear": {"grid": 10},
     "lore": {"samples": 60, "generations": 1, "depth": 4},
     "local-foil-trees": {"samples": 60, "depth": 4},
+    "abele": {"samples": 60, "generations": 1, "depth": 4, "epochs": 4},
     "geco": {"seeds": 6, "keep": 20, "mutants": 20, "crosses": 20, "rounds": 4},
     "moc": {"population": 10, "generations": 8, "front": 10},
     "certifai": {"population": 20, "generations": 6},

@@ -58,6 +58,7 @@ METHODS = Registry(
         "weighted-counterfactuals": "weighted:WeightedCounterfactuals",
         "lore": "lore:Lore",
         "local-foil-trees": "local_foil_trees:LocalFoilTrees",
+        "abele": "abele:Abele",
         "geco": "geco:GeCo",
         "moc": "moc:Moc",
         "certifai": "certifai:Certifai",

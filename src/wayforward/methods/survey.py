@@ -31,7 +31,6 @@ _OF_BOTH = "also of images (ImageProblem) and series (SeriesProblem)"
 _OF_CURVES = "on survival models (SurvivalProblem)"
 _OF_GRAPHS = "on recommenders (RecommenderProblem), and linear models"
 _TRAINED = "no method: trains another model, wayforward.training.{}"
-_NONE = "not built"
 
 SURVEYED: tuple[SurveyedSystem, ...] = tuple(
     SurveyedSystem(when, name, solution, access, tuple(ours.split()), remark)
@@ -71,7 +70,7 @@ SURVEYED: tuple[SurveyedSystem, ...] = tuple(
         ("2019-12", "EMAP", "grad opt", "dataset/query", "emap", ""),
         ("2019-12", "PRINCE", "graph + heuristic", "query", "prince", _OF_GRAPHS),
         ("2019-12", "LowProFool", "grad opt", "gradient", "lowprofool", ""),
-        ("2020-01", "ABELE", "gen alg + heuristic", "query + data", "", _NONE),
+        ("2020-01", "ABELE", "gen alg + heuristic", "query + data", "abele", "also of images (ImageProblem)"),
         ("2020-01", "SHAP-based CFs", "heuristic", "query", "shap-counterfactuals", ""),
         ("2020-02", "CEML", "grad opt/heuristic", "gradient/query", "ceml", ""),
         ("2020-02", "MINT", "SAT", "white-box", "mint", ""),
