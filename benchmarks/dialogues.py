@@ -8,6 +8,8 @@ best has neither room nor round numbers, as plans on a screen have (`as_told`); 
 
 Every dialogue that was held is kept (`.cache/dialogues`) for the library's source as it stands: what was stopped goes
 on.
+
+`--kinds noisy-until-last`: people who err as `noisy` ones do, but not on the last screen.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from wayforward.problem import Problem, as_told
 
 CELLS = (("german", "rf"), ("gmsc", "gb"), ("adult", "gb"), ("compas:benchmark", "lr"), ("loan", "gb"))
 KINDS = ("linear", "threshold", "noisy")
+UNTIL_LAST = "noisy-until-last"  # errs as "noisy", and not on the last screen
 AT = (0, 1, 2, 3, 4, 6, 8)  # questions about plans after which the regret is read
 DRAWS = 24  # tastes whose cheapest plans stand for all that there is
 CONTENT, FLIP, NEVER, MOST = 1.1, 0.1, 0.15, 2.0
@@ -84,7 +87,8 @@ class Person:
             final = question.left == 1
             return "yes" if cost[0] <= max(CONTENT * self.best, known if final else 0) * (1 + 1e-9) else "no"
         order = np.argsort(cost)
-        wrong = self.kind == "noisy" and self.rng.random() < FLIP
+        sure = self.kind == UNTIL_LAST and question.left == 1
+        wrong = self.kind in ("noisy", UNTIL_LAST) and not sure and self.rng.random() < FLIP
         return question.options[order[1 if wrong else 0]].key
 
     def _named(self, text: str) -> bool:
@@ -101,7 +105,7 @@ def actions(question: Question) -> np.ndarray:
 
 
 def people(problem: Problem, x: np.ndarray, seed: int) -> list[tuple[Person, ...]]:
-    """Each row for whom some plan exists as simulated people, one of each kind; the same whoever else is asked."""
+    """Each row for whom some plan exists as simulated people, one of every kind; the same whoever else is asked."""
     schema, (n, d) = problem.schema, x.shape
     draws, never, share = np.empty((n, DRAWS + 1, d)), np.empty((n, d), dtype=bool), np.empty((n, d))
     for i in range(n):
@@ -120,7 +124,10 @@ def people(problem: Problem, x: np.ndarray, seed: int) -> list[tuple[Person, ...
     told = as_told(known).action[:, 0].reshape(n, DRAWS + 1, d)
     out = []
     for i in np.flatnonzero(found.any(1)).tolist():
-        same = [Person(problem, x[i], kind, draws[i, 0], limit[i], never[i], (seed, i)) for kind in KINDS]
+        same = [
+            Person(problem, x[i], kind, draws[i, 0], limit[i], never[i], (seed, i))
+            for kind in (*KINDS, UNTIL_LAST)
+        ]
         for one in same:
             one.best = float(one.dislike(action[i, found[i]]).min())
             one.told = float(one.dislike(told[i, found[i]]).min())
@@ -231,7 +238,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Figures of one data set and one way of asking."""
     plans, screens = sum(row["plans"] for row in rows), [row["screens"] for row in rows]
     curves = [[r[min(q, len(r) - 1)] for q in AT] for row in rows if (r := row["regret"])]
-    exact = [row for row in rows if row["kind"] != "noisy"]
+    exact = [row for row in rows if row["kind"] not in ("noisy", UNTIL_LAST)]
     return {
         "people": len({row["person"] for row in rows}), "dialogues": len(rows), "plans": plans,
         "padded": sum(row["padded"] for row in rows) / max(plans, 1),

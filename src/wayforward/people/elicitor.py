@@ -178,9 +178,11 @@ class BaseElicitor(Elicitor):
 
 
 def fitted_base(base: str | Method, parameters: Mapping[str, Any] | None, problem: Problem) -> Method:
-    """Return the method that makes first plans, fitted to the problem if it is not yet."""
+    """Return the method that makes first plans, fitted to the problem if it is not yet; by its name alone, once."""
     from wayforward.methods import method
 
+    if isinstance(base, str) and not parameters:
+        return problem.shared(("dialogue", "method", base), lambda: method(base).fit(problem))
     chosen = method(base, **(parameters or {})) if isinstance(base, str) else base
     return chosen if getattr(chosen, "problem_", None) is problem else chosen.fit(problem)
 

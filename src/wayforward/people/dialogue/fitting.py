@@ -39,7 +39,7 @@ def fitted_elicitor(
         unfitted, key = elicitor, ("elicitor", id(elicitor))
     else:
         unfitted = _named(elicitor, {**(parameters or {}), **given})
-        same = base if base is None or isinstance(base, str) else id(base)
+        same = None if base is None or isinstance(base, str) else id(base)  # a name is among the parameters
         key = ("elicitor", type(unfitted).__name__, same, repr(sorted(_plain(unfitted)[0].items())))  # type: ignore[assignment]
 
     def fit() -> Elicitor:
@@ -59,7 +59,7 @@ def fitted_elicitor(
         "base": chosen if isinstance(chosen, str) else chosen.name,
         "budget": plain.get("budget"),
     }
-    return asker, _method(problem, chosen), description
+    return asker, fitted_base(chosen, None, problem), description
 
 
 def elicitor_again(
@@ -120,10 +120,3 @@ def _known(asker: Any) -> bool:
     from wayforward.people.elicitors import names
 
     return getattr(asker, "name", None) in (*names(), PlanByPlan.name)
-
-
-def _method(problem: Problem, base: str | Method) -> Method:
-    """The fitted base method; what is known by name is fitted once for each problem."""
-    if isinstance(base, str):
-        return problem.shared(("dialogue", "method", base), lambda: fitted_base(base, None, problem))
-    return fitted_base(base, None, problem)
