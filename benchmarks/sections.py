@@ -445,8 +445,8 @@ above nobody closed with a plan to which, by their own last word, they had prefe
 afterwards (of the 108 of the other two ways 3 are not looked into). On compas regret after 8 questions is .004 of 90
 dialogues, before .005 of 15 with other people: not half, because people are content with a plan within a tenth of the
 best and stop there. Looked at one by one (2026-11-28, the same .0039): nine tenths of it come from six dialogues of
-three people, who took a plan 3 to 6 % dearer than their best, five of them the first that they saw. Only who shows
-them their best first can lower that. The rest is room and rounding (.0004), which no plan on a screen is without.
+three people, who took a plan 3 to 6 % dearer than their best, five of them the first that they saw. The same people,
+content with nothing but their best, end at .0007, .0004 of which is room and rounding, which no plan is without.
 
 *Resuming and undoing* (2026-11-28; 3 people each, states before and in the choices of plans; processor ms, median
 and, in brackets, the most): resuming german rf 14.6 (126),
