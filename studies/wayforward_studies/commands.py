@@ -11,7 +11,7 @@ import typer
 
 from wayforward.cli.console import say, steps, table, write_json
 from wayforward.errors import DataError
-from wayforward_studies.pages import Page
+from wayforward_studies.pages import Page, stem
 from wayforward_studies.replication import Replication, Request, known
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -20,7 +20,7 @@ Json = Annotated[Path | None, typer.Option("--json", help="Write the numbers as 
 
 #: Paper -> module and start of the names of its request and its replication; what `--extra` alone asks for, after it.
 STUDIES: dict[str, tuple[tuple[str, str], ...]] = {
-    "icarma": (("icarma.run", "Icarma"),),
+    "icarma": (("icarma.run", "Icarma"), ("icarma.tried", "Tried"), ("icarma.laws", "Laws")),
     "hare": (("hare.run", "Hare"),),
     "pear": (("pear.run", "Pear"),),
     "balanced": (("balanced.run", "Balanced"), ("balanced.beyond", "Beyond"), ("balanced.as_run", "AsRun")),
@@ -108,7 +108,7 @@ def _files(paper: str, folder: Path) -> list[tuple[Path, type[Replication]]]:
     """The JSON of every page of a paper in a folder, and what lays it out."""
     found = [work for _, work in parts(paper)] if paper in STUDIES else []
     return [
-        (file, next((w for w in found if file.stem.removesuffix("-quick") in w.extra_pages), found[0]))
+        (file, next((w for w in found if stem(file.stem) in w.extra_pages), found[0]))
         for file in (sorted(folder.glob("*.json")) if found else ())
     ]
 
@@ -159,8 +159,8 @@ def command(
         list[str] | None,
         typer.Option(
             "--extra",
-            help="Beyond the paper; hare: printed, percentiles, strict-face, learned, noise, ensembles, causal; "
-            "balanced: options, compliance, groups, limits, or all; as-run; repeat.",
+            help="Beyond the paper; hare: percentiles, strict-face, learned, noise, ensembles, causal; "
+            "balanced: options, compliance, groups, limits, or all; as-run; icarma: tried, rankings, profiles; repeat.",
         ),
     ] = None,
     fresh: Annotated[

@@ -22,6 +22,8 @@ _HEADS = (
 class Part:
     """A table or figure of a paper. pages: those that measure it, its numbers are counted from the first.
 
+    A page '...-seed-5' is the first measured again with other seeds.
+
     note: what stands elsewhere, what is left out, and why.
     """
 
@@ -64,18 +66,16 @@ PARTS: tuple[Part, ...] = (
     Part("icarma", "Table 2, Loan", ("table-2-loan",)),
     Part("icarma", "Table 2, GMSC", ("table-2-gmsc",)),
     Part("icarma", "Table 3", ("table-3-loan",)),
-    Part(
-        "icarma", "Table 4", note="settings of Tables 5 and 6; their numbers are not in the text that we have"
-    ),
+    Part("icarma", "Table 4", ("rankings",), "the text has lost its fractions, not its zeros"),
     Part("icarma", "Table 5", ("table-5-loan",)),
     Part("icarma", "Table 6", ("table-6-loan", "table-6-loan-fresh")),
-    Part("icarma", "Figures 1, 2, 5, 6", note="a framework, profiles of weights and two graphs: drawings"),
+    Part("icarma", "Figures 1, 5, 6", note="a framework and two graphs: drawings"),
+    Part("icarma", "Figure 2", ("profiles",), "the paper prints no numbers"),
     Part("icarma", "Figure 3", ("figure-3-loan",), "the paper prints no numbers"),
     Part("icarma", "Figure 4", ("figure-4-loan",), "the paper prints no numbers"),
     Part("icarma", "Figure 7", note="a picture of the flow's fit, without numbers; not drawn again"),
     Part("icarma", "Figure 8", ("figure-8-gmsc",), "the paper prints no numbers"),
     *(Part("hare", f"Table {n}", (f"table-{n}",)) for n in range(1, 7)),
-    Part("hare", "Table 1, as printed", ("printed",), "without the plan from before"),
     Part("hare", "Figure 1", note=_DRAWN),
     Part("balanced", "Figure 1", ("figure-1",), "the paper prints no numbers"),
     Part("balanced", "Figure 2", ("figure-2",), "the paper prints no numbers"),
@@ -96,21 +96,36 @@ PARTS: tuple[Part, ...] = (
 
 def numbers(page: Page) -> Counter[str]:
     """How many numbers of the paper on a laid-out page are within, better, worse, undecided and not judged."""
+    beside = any(table.beside for table in page.tables)
     stated = sum(
         value is not None
         for row in page.rows
         for name, value in row.items()
-        if name.split("_")[-1] == "paper"
+        if name.split("_")[-1] == "paper" and not (beside and row.get("keep_incumbent"))
     )
     words = Counter(
         cell.verdict.value
         for table in page.tables
+        if not table.beside
         for line in table.lines
         if not line.note
         for cell in line.cells
         if cell.verdict is not None
     )
     return words + Counter({"not judged": max(0, stated - sum(words.values()))})
+
+
+def flips(first: Page, again: Page) -> tuple[int, list[str]]:
+    """How many numbers were judged with both sets of seeds, and the lines in which one was judged otherwise."""
+    judged, out = 0, []
+    for one, other in zip(first.tables, again.tables, strict=False):
+        for line, same in zip(one.lines, other.lines, strict=True):
+            pairs = [(a.verdict, b.verdict) for a, b in zip(line.cells, same.cells, strict=True)]
+            judged += sum(a is not None for a, _ in pairs)
+            words = [f"{a} then {b}" for a, b in pairs if a != b]
+            if words:
+                out.append(f"{', '.join(line.shown[:3])}: {', '.join(words)}")
+    return judged, out
 
 
 def made(pages: Iterable[Page], by: str = "docs/replication") -> Page:
@@ -132,8 +147,24 @@ def made(pages: Iterable[Page], by: str = "docs/replication") -> Page:
             | {"not_judged": words["not judged"]}
             | {f"findings_{word.replace(' ', '_')}": checks[word] for word in FOUND}
             | {"note": part.note}
+            | _again(here)
         )
     return laid_out(Page("overview", "overview", _TITLE, tuple(plain(row) for row in rows), (), {}))
+
+
+def _again(here: list[Page]) -> dict[str, Any]:
+    """The verdicts of a part's first page beside those of the same with other seeds, where there is one."""
+    again = next((page for page in here[1:] if "-seed-" in page.name), None)
+    if again is None:
+        return {"again": "", "again_judged": 0, "again_other": 0, "again_lines": ""}
+    judged, lines = flips(here[0], again)
+    other = sum(line.count(" then ") for line in lines)
+    return {
+        "again": again.name,
+        "again_judged": judged,
+        "again_other": other,
+        "again_lines": "; ".join(lines),
+    }
 
 
 _TITLE = "All tables and figures"
@@ -144,7 +175,10 @@ def laid_out(page: Page) -> Page:
     papers = dict.fromkeys(row["paper"] for row in page.rows)
     return replace(
         page,
-        tables=tuple(_table(paper, [row for row in page.rows if row["paper"] == paper]) for paper in papers),
+        tables=(
+            *(_table(paper, [row for row in page.rows if row["paper"] == paper]) for paper in papers),
+            *([_seeds(page.rows)] if any(row["again"] for row in page.rows) else []),
+        ),
         intro="Every table and figure of the five papers: its numbers by what became of them, and what the paper "
         "concludes from it. " + _share("All five papers", page.rows),
         tolerance=RULE
@@ -157,6 +191,35 @@ def laid_out(page: Page) -> Page:
 def _table(paper: str, rows: list[Row]) -> Table:
     lines = tuple(Line(tuple(_cells(row))) for row in rows)
     return Table(_HEADS, lines, _TITLES[paper], f"{_CAUSES[paper]} {_share('Here', rows)}".strip())
+
+
+def _seeds(rows: Iterable[Row]) -> Table:
+    """Tables that were measured with a second set of seeds."""
+    heads = (
+        "paper",
+        "table",
+        "numbers judged twice",
+        "judged otherwise",
+        "which (first seeds, then the others)",
+    )
+    lines = tuple(
+        Line(
+            (
+                row["paper"],
+                f"[{row['again']}]({row['paper']}/{row['again']}.md)",
+                str(row["again_judged"]),
+                str(row["again_other"]),
+                row["again_lines"] or "none",
+            )
+        )
+        for row in rows
+        if row["again"]
+    )
+    text = (
+        "One table of each paper measured once more with other seeds. A verdict that is listed hangs on the seeds, "
+        "those of the other numbers do not as far as a second set can show."
+    )
+    return Table(heads, lines, "Other seeds", text)
 
 
 _TITLES = {

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,12 +41,16 @@ class Line:
 
 @dataclass(frozen=True)
 class Table:
-    """Lines under heads; `title` and `text` stand above them. A last column with verdicts where there are any."""
+    """Lines under heads; `title` and `text` stand above them. A last column with verdicts where there are any.
+
+    beside: another way than the paper's, judged but not counted among its numbers.
+    """
 
     heads: tuple[str, ...]
     lines: tuple[Line, ...]
     title: str = ""
     text: str = ""
+    beside: bool = False
 
     @property
     def judged(self) -> bool:
@@ -95,6 +100,11 @@ class Page:
     def quick(self) -> bool:
         """Is it a look at fewer people or seeds than the study has?"""
         return self.name.endswith("-quick")
+
+    @property
+    def stem(self) -> str:
+        """Its name, whichever seeds it was measured with and however quickly."""
+        return stem(self.name)
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -192,6 +202,11 @@ class Page:
             folder / f"{self.name}.json",
             json.dumps(plain(self.to_dict()), indent=indent, allow_nan=False) + "\n",
         )
+
+
+def stem(name: str) -> str:
+    """The name of a page as `Request.pages` has it: without other seeds and 'quick'."""
+    return re.sub(r"(-seed-\d+)?(-quick)?$", "", name)
 
 
 def grid(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -34,12 +34,14 @@ def at_least(least: int, **numbers: int | None) -> None:
 class Request:
     """What to measure; a study adds what it can choose among. Nothing named: everything.
 
-    n: people at most. out: where pages go. cache: where finished stages are stored; None: nowhere.
+    n: people at most. seed: the first of the seeds. out: where pages go. cache: where finished stages are stored; None:
+    nowhere.
     """
 
     datasets: tuple[str, ...] = ()
     n: int | None = None
     seeds: int = 1
+    seed: int = 0
     out: Path = Path("docs/replication")
     cache: Path | None = None
 
@@ -54,8 +56,8 @@ class Request:
         raise NotImplementedError
 
     def file(self, name: str) -> str:
-        """The name of a page's files, without their ending."""
-        return f"{name}-quick" if self.quick else name
+        """The name of a page's files, without their ending; other seeds have files of their own."""
+        return name + (f"-seed-{self.seed}" if self.seed else "") + ("-quick" if self.quick else "")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a page's provenance: without folders."""

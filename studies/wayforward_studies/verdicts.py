@@ -14,6 +14,9 @@ Interval = tuple[float, float]
 
 _HAIR = 1e-9  # so that .989 against .959 ± .03 does not hang on the last bit
 
+#: What a finding is worth that only holds with some slack.
+SLACK = "A finding that holds only with the slack that it is given is *undecided*."
+
 #: The rule as it stands on every page with published numbers.
 RULE = (
     "A number is *within* if it is no further from the paper's than the tolerance. Beyond it, it is *better* or "
@@ -133,9 +136,15 @@ _WORDS: dict[bool, dict[bool | None, str]] = {
 }
 
 
-def falls(values: Mapping[str, float], slack: float = 0.0) -> bool:
-    """Does every number lie below the one before it (or above it by no more than `slack`)?"""
-    return all(later < earlier + slack for earlier, later in itertools.pairwise(values.values()))
+def falls(values: Mapping[str, float], slack: float = 0.0) -> bool | None:
+    """Does every number lie below the one before it? None where only `slack` makes it so."""
+    pairs = list(itertools.pairwise(values.values()))
+    return at_most(max((later - earlier for earlier, later in pairs), default=-1.0), 0.0, slack)
+
+
+def at_most(value: float, sure: float, slack: float) -> bool | None:
+    """Is a value below `sure`? None where it is not, but below `slack`: a finding that needs slack is undecided."""
+    return True if value < sure else None if value < slack else False
 
 
 def listed(values: Mapping[str, float]) -> str:

@@ -7,7 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from wayforward_studies.verdicts import Cell, Check, Verdict, above_zero, counted, half_width, of_all
+from wayforward_studies.verdicts import (
+    Cell,
+    Check,
+    Verdict,
+    above_zero,
+    at_most,
+    counted,
+    falls,
+    half_width,
+    of_all,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +66,14 @@ def test_intervals_over_seeds() -> None:
     assert half_width(float(values.std()), 5) == pytest.approx(2.776445 * values.std(ddof=1) / math.sqrt(5))
     assert half_width(0.1, 1) == math.inf
     assert above_zero(0.1, 0.2) is True and above_zero(-0.2, -0.1) is False and above_zero(-0.1, 0.2) is None
+
+
+def test_a_finding_that_needs_slack_is_undecided() -> None:
+    assert falls({"4": 0.9, "3": 0.8, "2": 0.7}) is True and falls({"4": 0.9, "3": 0.95}) is False
+    assert (
+        falls({"4": 0.9, "3": 0.905, "2": 0.7}, 0.01) is None and falls({"4": 0.9, "3": 0.92}, 0.01) is False
+    )
+    assert [at_most(ratio, 1.5, 3.0) for ratio in (1.4, 2.5, 3.5)] == [True, None, False]
 
 
 @pytest.mark.parametrize("aim", [False, True])

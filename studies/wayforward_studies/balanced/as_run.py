@@ -32,7 +32,6 @@ class AsRunRequest(Request):
 
     extras: tuple[str, ...] = PAGES
     seeds: int = DRAWS
-    seed: int = 0
     out: Path = Path("docs/replication/balanced")
 
     def __post_init__(self) -> None:

@@ -109,7 +109,7 @@ class BeyondReplication(Replication):
     @classmethod
     def laid_out(cls, page: Page) -> Page:
         """The page with a table for each setting."""
-        name, made = page.name.removesuffix("-quick"), page.provenance
+        name, made = page.stem, page.provenance
         return replace(
             page,
             intro=layout.intro(name, made),

@@ -44,7 +44,6 @@ class BalancedRequest(Request):
     figures: tuple[int, ...] = ()
     n: int = MOST
     seeds: int = 5
-    seed: int = 0
     out: Path = Path("docs/replication/balanced")
 
     def __post_init__(self) -> None:
@@ -159,7 +158,7 @@ class BalancedReplication(Replication):
     @classmethod
     def laid_out(cls, page: Page) -> Page:
         """The page with a table for each setting, verdicts and text."""
-        name, made = page.name.removesuffix("-quick"), page.provenance
+        name, made = page.stem, page.provenance
         what, number = name.split("-")
         lines = tables.results(page.rows, made["origin"])
         deviations = f"## Deviations\n\n{DEVIATIONS[name]}\n" if name in DEVIATIONS else ""

@@ -10,7 +10,7 @@ Source: HARE: human-in-the-loop algorithmic recourse, under review; read from it
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 DATASETS = ("adult", "compas", "gmsc")
 CLASSIFIERS = ("ann", "lr")
@@ -30,15 +30,15 @@ TITLES = {
 class Asking:
     """How people were asked. iterations 0: the base method alone, nobody was asked.
 
-    asker: 'hare' or 'learned'. calibrate: which candidates are moved to the boundary. keep: the plan from before takes
-    part in each round; the printed algorithm drops it.
+    asker: 'hare' or 'learned'. calibrate: which candidates are moved to the boundary. keep: ours, the plan from before
+    takes part in each round; the printed algorithm drops it.
     """
 
     iterations: int = 0
     budget: int = 0
     calibrate: str = "every"
     asker: str = "hare"
-    keep: bool = True
+    keep: bool = False
 
     @property
     def key(self) -> str:
@@ -47,7 +47,7 @@ class Asking:
             return "base"
         if self.asker != "hare":
             return f"{self.asker}-{self.budget}"
-        more = ("" if self.calibrate == "every" else f"-{self.calibrate}") + ("" if self.keep else "-printed")
+        more = ("" if self.calibrate == "every" else f"-{self.calibrate}") + ("-kept" if self.keep else "")
         return f"hare-{self.iterations}x{self.budget // max(1, self.iterations)}{more}"
 
     def __str__(self) -> str:
@@ -59,8 +59,17 @@ class Asking:
         more = [] if self.budget == 30 else [f"B={self.budget}"]
         more += [] if self.iterations in (1, 5) else [f"T={self.iterations}"]
         more += [] if self.calibrate == "every" else ["only the best calibrated"]
-        more += [] if self.keep else ["as printed"]
-        return f"{name} {', '.join(more)}".strip()
+        return ("ours: " if self.keep else "") + f"{name} {', '.join(more)}".strip()
+
+    @property
+    def printed(self) -> Asking:
+        """The same as the paper's algorithm is printed."""
+        return replace(self, keep=False)
+
+    @property
+    def kept(self) -> Asking:
+        """The same where the plan from before takes part in each round, which is ours."""
+        return replace(self, keep=True)
 
 
 BASE, HARE, MULTI = Asking(), Asking(1, 30), Asking(5, 30)

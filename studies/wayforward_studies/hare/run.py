@@ -33,7 +33,7 @@ from wayforward_studies.replication import Replication, Request, at_least, check
 from wayforward_studies.verdicts import Check
 
 PEOPLE, SEEDS = 150, 5
-EXTRAS = ("printed", "percentiles", "strict-face", "learned", "noise", "ensembles", "causal")
+EXTRAS = ("percentiles", "strict-face", "learned", "noise", "ensembles", "causal")
 _WITH_SUCCESS = ("strict-face", "ensembles")
 
 
@@ -109,35 +109,60 @@ class HareReplication(Replication):
         self._chosen.clear()
         if name.startswith("table-"):
             number = int(name.removeprefix("table-"))
-            lines = self.lines([(row.case, row.way, row) for row in self.request.rows(number)])
-            title, found = f"Table {number}. {TITLES[number]}", checks(number, lines)
+            title, found = f"Table {number}. {TITLES[number]}", ()
         else:
-            title, _, queries = _EXTRA[name]
-            lines = self.lines([query for query in queries if self.request.about(query[0])])
+            title = _EXTRA[name][0]
+        lines = self.lines(self.queries(name))
+        if name in _EXTRA:
             found = _extra_checks(name, lines)
         file = self.request.file(name)
-        drawn = _figure(name, lines, self.request.out, file)
+        drawn = _figure(
+            name, [line for line in lines if not line.way.keep or name in _EXTRA], self.request.out, file
+        )
         rows_ = tuple(line.row() for line in lines)
         return Page(self.paper, file, title, rows_, found, self._provenance(lines), drawn)
 
     @classmethod
     def laid_out(cls, page: Page) -> Page:
         """The page with its table, verdicts and text."""
-        made, name = page.provenance, page.name.removesuffix("-quick")
+        made, name = page.provenance, page.stem
         lines = [CaseResult.of(row, made["base GTP"], made["seeds"]) for row in page.rows]
         measures = MEASURES if name == "table-4" else MEASURES[:4] if name in _WITH_SUCCESS else MEASURES[:2]
-        whole = table(lines, measures)
+        printed, kept = ([line for line in lines if line.way.keep is ours] for ours in (False, True))
+        shown, found = (table(lines, measures),), page.checks
         intro = _EXTRA[name][1] if name in _EXTRA else _TABLES[int(name[-1])]
+        as_printed = any(line.way.budget for line in printed)
+        both = as_printed and any(line.paper for line in kept)
+        if both:
+            shown = (table(printed, measures), table(kept, measures, beside=True))
+            intro = f"{intro} {_PRINTED}"
+        elif any(line.paper for line in kept):
+            intro = f"{intro} {_KEPT}"
+        if name not in _EXTRA:
+            own = checks(int(name[-1]), _as_printed(lines))
+            found = checks(int(name[-1]), printed) if as_printed else own
+            if both:
+                found += tuple(replace(one, name=f"ours: {one.name}", aim=True) for one in own)
         return replace(
             page,
             rows=tuple(line.row() for line in lines),
-            tables=(whole,),
+            checks=found,
+            tables=shown,
             intro=intro,
-            tolerance=TOLERANCE if whole.judged else "No tolerance: the paper has no such numbers.",
+            tolerance=TOLERANCE if shown[0].judged else "No tolerance: the paper has no such numbers.",
             notes=_notes(made),
         )
 
     # -- measuring ------------------------------------------------------------------------------------------
+
+    def queries(self, name: str) -> list[Query]:
+        """What a page asks: the paper's lines as its algorithm is printed, then ours; or those of an extra page."""
+        if name in _EXTRA:
+            return [query for query in _EXTRA[name][2] if self.request.about(query[0])]
+        rows_ = self.request.rows(int(name.removeprefix("table-")))
+        return [(row.case, row.way, row) for row in rows_] + [
+            (row.case, row.way.kept, row) for row in rows_ if row.way.budget
+        ]
 
     def lines(self, queries: Sequence[Query]) -> tuple[CaseResult, ...]:
         """Every line, all seeds together; cases of one classifier are measured together."""
@@ -152,7 +177,7 @@ class HareReplication(Replication):
                 dataset, classifier, world = group
                 some = [(c, w) for c, w in wanted if (c.dataset, c.classifier, c.world) == group]
                 data = self.tables.get(dataset)
-                for seed in range(request.seeds):
+                for seed in range(request.seed, request.seed + request.seeds):
                     study = HareStudy(
                         dataset, classifier, seed, request.n, self.checkpoints, world=world, table=data
                     )
@@ -191,6 +216,7 @@ class HareReplication(Replication):
             "quick look": request.quick,
             "people a seed": request.n,
             "seeds": request.seeds,
+            **({"first seed": request.seed} if request.seed else {}),
             "data (sha256)": {name: table.checksum for name, table in tables.items()},
             "classifiers": dict(self._chosen),
             "base methods": {base: parameters_of(base) for base in bases if known_base(base) is None},
@@ -200,9 +226,15 @@ class HareReplication(Replication):
         }
 
 
+def _as_printed(lines: Sequence[CaseResult]) -> list[CaseResult]:
+    """The lines of ours under the ways of the paper, for its findings to be asked of them."""
+    return [replace(line, way=line.way.printed) for line in lines if line.way.keep or not line.way.budget]
+
+
 def _notes(made: Mapping[str, Any]) -> str:
     return (
-        f"Made of {made['seeds']} seed{'s' if made['seeds'] > 1 else ''} with {made['people a seed']} refused people "
+        f"Made of {made['seeds']} seed{'s' if made['seeds'] > 1 else ''} (the first is {made.get('first seed', 0)}) "
+        f"with {made['people a seed']} refused people "
         f"each; data (sha256) {checksums(made['data (sha256)'])}; {made['processor seconds']:,.0f} seconds of one "
         f"processor ({made['seconds']:,.0f} by the clock of a busy machine); {made_with(made)}."
     )
@@ -226,7 +258,7 @@ def _figure(name: str, lines: Sequence[CaseResult], out: Path, file: str) -> tup
 
 def _asker(line: CaseResult) -> Sequence[str]:
     """The curves of the page `learned` that a line lies on: the base begins all of them."""
-    names = {"learned": "ours: learned", "hare-5": "Multi-HARE", "hare-1": "HARE"}
+    names = {"learned": "learned", "hare-5": "Multi-HARE", "hare-1": "HARE"}
     return [name for start, name in names.items() if line.way == BASE or line.way.key.startswith(start)]
 
 
@@ -240,6 +272,8 @@ _AXES: dict[str, tuple[str, Mapping[Any, float], Callable[[CaseResult], Any], fi
 }  # fmt: skip
 
 
+_PRINTED = "The algorithm is the printed one, whose rounds forget the plan from before; ours below does not."
+_KEPT = "*ours*: the plan from before takes part in each round, which the printed algorithm forgets."
 _TABLES = {
     1: "The wish is far away. GTP and GTD: distance and direction from the plan to what the person wants (less is "
     "better); *paper → mean over seeds ± its standard deviation over seeds*.",
@@ -260,45 +294,40 @@ _TABLES = {
 def _grid(cases: Sequence[HareCase], ways: Sequence[Asking], paper: int | None = None) -> list[Query]:
     """Every case with every way; paper: the table that states the same case as the paper has it."""
     stated = {} if paper is None else {(row.case, row.way): row for row in rows(paper)}
-    return [(case, way, stated.get((case, way))) for case in cases for way in ways]
+    return [
+        (
+            case,
+            way,
+            stated.get((replace(case, pinned=True), way.printed)) if case.pinned or way.budget else None,
+        )
+        for case in cases
+        for way in ways
+    ]
 
 
-_ITERATIONS = {(row.case, row.way): row for row in rows(3)}
 _LEARNED = {b: Asking(1, b, asker="learned") for b in (5, 10, 30)}
 
 
 _NEAREST = "growing-spheres"
-_ASKED = (BASE, HARE, MULTI)
+_OWN = (BASE, HARE.kept, MULTI.kept)  # beyond the paper the plan from before takes part
 _EXTRA: dict[str, tuple[str, str, list[Query]]] = {
-    "printed": (
-        "Beyond the paper: the algorithm as printed",
-        "As printed, Algorithm 4 drops the plan from before when a round begins; on all other pages it takes part in "
-        "each round. As printed, five rounds help on Adult and Credit, less so, and hurt on COMPAS; ten rounds of "
-        "three plans end about where one round of thirty does, or far behind it (COMPAS). The paper's Table 3 has ten "
-        "rounds ahead of one on Adult and Credit and level with it on COMPAS. With the plan from before, its orderings "
-        "are found in every data set; as printed, its numbers for five and ten rounds are met more closely.",
-        [
-            (
-                HareCase(d, _NEAREST),
-                Asking(t, 30, keep=keep),
-                _ITERATIONS[HareCase(d, _NEAREST), Asking(t, 30)],
-            )
-            for d in DATASETS
-            for t in (1, 3, 5, 10)
-            for keep in (True, False)
-        ],
-    ),
     "percentiles": (
-        "Beyond the paper: wishes at percentiles",
-        "Wishes at the 10th, 50th and 90th percentile of each person's own distances to the boundary along random "
-        "ways, instead of at the paper's mean distances.",
-        _grid([HareCase(d, "wachter", scale=s, pinned=False) for d in DATASETS for s in SCALES], _ASKED),
+        "Table 6 with wishes of our own: percentiles",
+        "The same as Table 6 around Wachter's plans, but wishes lie at the 10th, 50th and 90th percentile of each "
+        "person's own distances to the boundary along random ways, and not at the distances that the paper's base "
+        "leaves. So where people start owes nothing to the paper; judged are the share by which asking lowers the GTP, "
+        "and the direction. *ours*: the plan from before takes part in each round.",
+        _grid(
+            [HareCase(d, "wachter", scale=s, pinned=False) for d in DATASETS for s in SCALES],
+            (BASE, HARE, MULTI, HARE.kept, MULTI.kept),
+            6,
+        ),
     ),
     "strict-face": (
         "Beyond the paper: FACE within limits",
         "FACE as published proposes an observed person's row, immutables included, and asking does not mend that. "
         "Within limits, its walk goes only where the person may go.",
-        _grid([HareCase(d, base) for d in DATASETS for base in ("face", "face-strict")], _ASKED, 1),
+        _grid([HareCase(d, base) for d in DATASETS for base in ("face", "face-strict")], _OWN, 1),
     ),
     "learned": (
         "Beyond the paper: our own way of asking",
@@ -307,7 +336,7 @@ _EXTRA: dict[str, tuple[str, str, list[Query]]] = {
         _grid(
             [HareCase(d, _NEAREST, clf) for d in DATASETS for clf in CLASSIFIERS]
             + [HareCase(d, _NEAREST, scale=s) for d in DATASETS for s in SCALES[:2]],
-            (BASE, *_LEARNED.values(), HARE, MULTI),
+            (BASE, *_LEARNED.values(), *_OWN[1:]),
         ),
     ),
     "noise": (
@@ -317,15 +346,13 @@ _EXTRA: dict[str, tuple[str, str, list[Query]]] = {
         "*drifting*: at first the near wish in mind, at the end the far one.",
         _grid(
             [HareCase(d, _NEAREST, answers=answers) for d in DATASETS for answers in NOISES],
-            (HARE, MULTI, _LEARNED[10], _LEARNED[30]),
+            (*_OWN[1:], _LEARNED[10], _LEARNED[30]),
         ),
     ),
     "ensembles": (
         "Beyond the paper: tree ensembles",
         "Gradient boosting and random forests have no slopes: HARE estimates them from neighbouring rows.",
-        _grid(
-            [HareCase(d, _NEAREST, clf) for d in DATASETS for clf in ("gb", "rf")], (*_ASKED, _LEARNED[10])
-        ),
+        _grid([HareCase(d, _NEAREST, clf) for d in DATASETS for clf in ("gb", "rf")], (*_OWN, _LEARNED[10])),
     ),
     "causal": (
         "Beyond the paper: a causal world",
@@ -337,7 +364,7 @@ _EXTRA: dict[str, tuple[str, str, list[Query]]] = {
                 for base in ("wachter", _NEAREST)
                 for world in ("", "linear")
             ],
-            (*_ASKED, _LEARNED[10]),
+            (*_OWN, _LEARNED[10]),
         ),
     ),
 }
@@ -349,9 +376,9 @@ def _extra_checks(name: str, lines: Sequence[CaseResult]) -> tuple[Check, ...]:
         return ()
     out = []
     for budget, way in _LEARNED.items():
-        cases = [case for case, w in found if w == way and (case, MULTI) in found]
-        better = [case for case in cases if found[case, way] <= found[case, MULTI] + 0.005]
-        ratio = [found[case, way] / found[case, MULTI] for case in cases]
+        cases = [case for case, w in found if w == way and (case, MULTI.kept) in found]
+        better = [case for case in cases if found[case, way] <= found[case, MULTI.kept] + 0.005]
+        ratio = [found[case, way] / found[case, MULTI.kept] for case in cases]
         if cases:
             out.append(
                 Check(

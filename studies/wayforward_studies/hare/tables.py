@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from wayforward_studies.hare.published import (
     rows,
 )
 from wayforward_studies.pages import Line, Row, Table
-from wayforward_studies.verdicts import RULE, Cell, Check, Verdict, half_width, of_all
+from wayforward_studies.verdicts import RULE, SLACK, Cell, Check, Verdict, half_width, of_all
 
 NEAR, POINTS = 0.15, 0.10
 #: What is judged beside the GTP, by its column: whether more is better, and the tolerance as a share of the paper's or
@@ -95,7 +95,7 @@ class CaseResult:
     @property
     def copied(self) -> bool:
         """Did the paper copy this line, so that there is nothing to compare with?"""
-        return self.paper is not None and (self.case, self.way) in COPIED
+        return self.paper is not None and (self.case, self.way.printed) in COPIED
 
     @property
     def cells(self) -> dict[str, Cell]:
@@ -155,7 +155,8 @@ class CaseResult:
             row["dataset"], row["base"], row["classifier"], row["scale"], row["answers"], row["pinned"], world
         )
         asker = "hare" if row["asked"] == "base" else row["asked"]
-        way = Asking(row["iterations"], row["budget"], row["calibrate"], asker, row["keep_incumbent"])
+        keep = row["keep_incumbent"] and asker == "hare" and row["budget"] > 0
+        way = Asking(row["iterations"], row["budget"], row["calibrate"], asker, keep)
         names = [name for name in (*MEASURES, "questions") if row[name] is not None]
         values = {name: Value(row[name], row[f"{name}_spread"], row["plans"]) for name in names}
         stated = {
@@ -186,6 +187,7 @@ def judged(
 
 def stated_base(case: HareCase) -> float | None:
     """The paper's GTP before anybody is asked."""
+    case = replace(case, pinned=True)
     return next((got["gtp"] for n in (1, 6) if (got := stated(n).get((case, BASE))) is not None), None)
 
 
@@ -215,7 +217,8 @@ def stated(number: int) -> Values:
 def checks(number: int, lines: Sequence[CaseResult]) -> tuple[Check, ...]:
     """What the paper reads out of a table, asked of our numbers and of its own.
 
-    A finding holds if it does in at least as large a share of the cases as in the paper's own numbers.
+    A finding holds if it does in at least as large a share of the cases as in the paper's own numbers; it is undecided
+    where that hangs on the slack that ties are given.
     """
     ours, paper = measured(lines), stated(number)
     measured_cases = {case for case, _ in ours}
@@ -227,26 +230,34 @@ def checks(number: int, lines: Sequence[CaseResult]) -> tuple[Check, ...]:
     )
 
 
-Test = Callable[[Values, HareCase], bool | None]  # None: the case does not have what the finding is about
+#: Of a case, with a share of the slack (1, or 0: none). None: the case does not have what the finding is about.
+Test = Callable[[Values, HareCase, float], bool | None]
 
 
 def _tested(name: str, statement: str, test: Test, ours: Values, paper: Values) -> Check | None:
-    def count(values: Values) -> tuple[int, int, list[str]]:
+    def count(values: Values, slack: float) -> tuple[int, int, list[str]]:
         cases = sorted({case for case, _ in values})
-        tested = [(case, yes) for case in cases if (yes := test(values, case)) is not None]
+        tested = [(case, yes) for case in cases if (yes := test(values, case, slack)) is not None]
         return sum(bool(yes) for _, yes in tested), len(tested), [_short(c) for c, yes in tested if not yes]
 
-    held, cases, missed = count(ours)
+    held, cases, missed = count(ours, 1.0)
     if not cases:
         return None
-    theirs, all_theirs, _ = count(paper)
+    theirs, all_theirs, _ = count(paper, 1.0)
     words = f"{held} of {cases} cases" + (f" (paper: {theirs} of {all_theirs})" if all_theirs else "")
+    sure, sure_theirs = count(ours, 0.0)[0], count(paper, 0.0)[0]
+    if (sure, sure_theirs) != (held, theirs):
+        words += f", without slack {sure}" + (f" ({sure_theirs})" if all_theirs else "")
     if missed:
         words += f"; not in {', '.join(missed[:6])}" + (
             f" and {len(missed) - 6} more" if len(missed) > 6 else ""
         )
-    share = theirs / all_theirs if all_theirs else 1.0
-    return Check(name, statement, held / cases >= share - 1e-9, words)
+
+    def as_often(mine: int, their: int) -> bool:
+        return mine / cases >= (their / all_theirs if all_theirs else 1.0) - 1e-9
+
+    holds = as_often(held, theirs)
+    return Check(name, statement, None if holds and not as_often(sure, sure_theirs) else holds, words)
 
 
 def _short(case: HareCase) -> str:
@@ -261,27 +272,29 @@ def _short(case: HareCase) -> str:
 def _chain(name: str, ways: Sequence[Asking], *, strict: bool = False, slack: float = _TIE) -> Test:
     """Each way is no worse than the one before it, or, strictly, better."""
 
-    def test(values: Values, case: HareCase) -> bool | None:
+    def test(values: Values, case: HareCase, share: float) -> bool | None:
         got = [values[case, way][name] for way in ways if (case, way) in values and name in values[case, way]]
         if len(got) < len(ways):
             return None
         pairs = itertools.pairwise(got)
-        return all(b < a if strict else b <= a + slack for a, b in pairs)
+        return all(b < a if strict else b <= a + share * slack for a, b in pairs)
 
     return test
 
 
 def _same(name: str, ways: Sequence[Asking], slack: float) -> Test:
-    def test(values: Values, case: HareCase) -> bool | None:
+    """All ways are the same within the slack, and without it within half of that."""
+
+    def test(values: Values, case: HareCase, share: float) -> bool | None:
         got = [values[case, way].get(name) for way in ways if (case, way) in values]
         numbers = [one for one in got if one is not None]
-        return None if len(numbers) < 2 else max(numbers) - min(numbers) <= slack
+        return None if len(numbers) < 2 else max(numbers) - min(numbers) <= slack * (1 + share) / 2
 
     return test
 
 
 def _none(name: str, bases: Sequence[str]) -> Test:
-    def test(values: Values, case: HareCase) -> bool | None:
+    def test(values: Values, case: HareCase, _: float) -> bool | None:
         got = [one[name] for (c, _), one in values.items() if c == case and name in one]
         return None if not got or case.base not in bases else max(got) == 0
 
@@ -289,7 +302,7 @@ def _none(name: str, bases: Sequence[str]) -> Test:
 
 
 def _some(name: str, base: str) -> Test:
-    def test(values: Values, case: HareCase) -> bool | None:
+    def test(values: Values, case: HareCase, _: float) -> bool | None:
         got = [one[name] for (c, _), one in values.items() if c == case and name in one]
         return None if not got or case.base != base else min(got) > 0.5
 
@@ -297,7 +310,7 @@ def _some(name: str, base: str) -> Test:
 
 
 def _at(scale: str, test: Test) -> Test:
-    return lambda values, case: test(values, case) if case.scale == scale else None
+    return lambda values, case, share: test(values, case, share) if case.scale == scale else None
 
 
 _BUDGETS = tuple(Asking(1, b) for b in (10, 30, 70, 100))
@@ -327,7 +340,7 @@ _FINDINGS: dict[int, list[tuple[str, str, Test]]] = {
         ("more questions, GTD", "GTD falls (or stays) with every larger budget.",
          _chain("gtd", (BASE, *_BUDGETS), slack=0.03)),
         ("30 questions do most of it", "The step from 30 to 100 questions is smaller than that from none to 30.",
-         lambda v, c: None if (c, BASE) not in v or (c, Asking(1, 100)) not in v
+         lambda v, c, _: None if (c, BASE) not in v or (c, Asking(1, 100)) not in v
          else v[c, HARE]["gtp"] - v[c, Asking(1, 100)]["gtp"] < v[c, BASE]["gtp"] - v[c, HARE]["gtp"]),
     ],
     3: [
@@ -346,7 +359,7 @@ _FINDINGS: dict[int, list[tuple[str, str, Test]]] = {
         ("FACE as published changes immutables", "Plans around FACE's rows change immutable features.",
          _some("violations", "face")),
         ("further away, nearer to the wish", "Plans that people like are not the nearest: the proximity grows.",
-         lambda v, c: None if any((c, w) not in v or "proximity" not in v[c, w] for w in (BASE, MULTI))
+         lambda v, c, _: None if any((c, w) not in v or "proximity" not in v[c, w] for w in (BASE, MULTI))
          else v[c, MULTI]["proximity"] > v[c, BASE]["proximity"]),
     ],
     5: [
@@ -365,15 +378,24 @@ TOLERANCE = (
     "Tolerance: a GTP 15 % of the paper's, where our base method starts within 15 % of theirs; elsewhere the share by "
     "which asking lowers it, 10 points, since people who start elsewhere end elsewhere; 15 % of the paper's GTD and "
     "sparsity, of its proximity (at least .01), violations and redundancy (at least .05), and a success of .05. Less "
-    "is better, but of success. A line is worse if one of its numbers is. " + RULE
+    "is better, but of success. A line is worse if one of its numbers is. " + RULE + " " + SLACK
 )
 
 
-def table(lines: Sequence[CaseResult], measures: Sequence[str]) -> Table:
-    """The table of the lines, with columns for these measures."""
+_BESIDE = (
+    "With the plan from before (ours)",
+    "The plan from before takes part in each round. Judged in the same way, and not counted among the paper's numbers.",
+)
+
+
+def table(lines: Sequence[CaseResult], measures: Sequence[str], beside: bool = False) -> Table:
+    """The table of the lines, with columns for these measures; beside: of ours, beside the printed algorithm's."""
     some = any(line.way.budget for line in lines)
     heads = ("data", "base", "asked", *(HEADS[name] for name in measures), *(["questions"] if some else []))
-    return Table(heads, tuple(_line(line, measures, some) for line in lines))
+    made = tuple(_line(line, measures, some) for line in lines)
+    if not beside:
+        return Table(heads, made)
+    return Table(heads, tuple(replace(line, kind="lines of ours") for line in made), *_BESIDE, beside=True)
 
 
 def _line(line: CaseResult, measures: Sequence[str], with_questions: bool) -> Line:

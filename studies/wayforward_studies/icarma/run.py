@@ -47,7 +47,6 @@ class IcarmaRequest(Request):
     released: bool = False
     seeds: int = 10
     epochs: int | None = None
-    seed: int = 0
     out: Path = Path("docs/replication/icarma")
 
     def __post_init__(self) -> None:
@@ -136,9 +135,12 @@ class IcarmaReplication(Replication):
         if what == "figure":
             return replace(page, intro=_FIGURES[int(number)], tolerance=_NOT_COMPARED, notes=notes)
         judged = tuple(tables.judge(row) for row in page.rows)
+        dataset = page.name.split("-")[2]
+        found = tables.checks_of(int(number), dataset, judged) + tuple(c for c in page.checks if c.aim)
         return replace(
             page,
             rows=judged,
+            checks=found,
             intro=tables.TABLE,
             tolerance=tables.tolerance(),
             tables=tables.tables(judged),
@@ -235,7 +237,7 @@ def measure_table(
         other = study.measured(case, method, "true") if replayed else None
         found[case, method] = study.measured(case, method)
         out.append(tables.flat(case, method, found[case, method], paper, home, other))
-    checked = list(tables.checks(number, dataset, found))
+    checked: list[Check] = []  # the paper's findings are read from the rows
     if number == 1:
         for case in dict.fromkeys(case for case, _ in found):
             methods = [method for other, method in found if other == case]

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from wayforward.evaluate.stats import Estimate
 from wayforward_studies.icarma.measures import IcarmaMeasures, PerPerson
 from wayforward_studies.icarma.published import PROFILES, TOLERANCE, IcarmaCase, IcarmaPublished
 from wayforward_studies.pages import Line, Row, Table, number
-from wayforward_studies.verdicts import RULE, Cell, Check, falls, listed, of_all
+from wayforward_studies.verdicts import RULE, SLACK, Cell, Check, at_most, falls, listed, of_all
 
 SHARES = ("validity", "plausibility", "hap")
-SIGN = {"validity": 1, "plausibility": 1, "hap": -1}  # is higher better?
+SIGN = {
+    "validity": 1,
+    "plausibility": 1,
+    "hap": -1,
+}  # is higher better? For oracles neither is: they are optimal
+
+
+def sign(method: str, name: str) -> int:
+    """Is more of a share better (1), worse (-1), or a deviation whichever way it goes (0)?"""
+    return 0 if method.startswith("oracle") else SIGN[name]
+
 
 METHODS = {
     "oracle": "oracle",
@@ -71,7 +83,7 @@ def cells(row: Row) -> dict[str, Cell]:
             number(row[name]),
             row[f"{name}_paper"],
             row[f"{name}_tolerance"],
-            SIGN[name],
+            sign(row["method"], name),
             (number(row[f"{name}_low"]), number(row[f"{name}_high"])),
         )
         for name in SHARES
@@ -86,7 +98,38 @@ def judge(row: Row) -> Row:
     return {**row, **words, "verdict": of_all(judged.values()) or ""}
 
 
-Values = Mapping[tuple[IcarmaCase, str], IcarmaMeasures]
+class Measured(Protocol):
+    """What was measured of a line, or its row."""
+
+    def value(self, name: str) -> float:
+        """The number by name, such as 'validity'."""
+
+
+@dataclass(frozen=True)
+class OfRow:
+    """The numbers of a flat row."""
+
+    row: Row
+
+    def value(self, name: str) -> float:
+        """The number by name; NaN where there is none."""
+        return number(self.row[name])
+
+    @property
+    def key(self) -> tuple[IcarmaCase, str]:
+        """Its case and method."""
+        row = self.row
+        features = 0 if row["features"] == "random" else row["features"]
+        case = IcarmaCase(row["dataset"], row["elicited"], row["law"], features, row["profile"])
+        return case, row["method"]
+
+
+Values = Mapping[tuple[IcarmaCase, str], Measured]
+
+
+def checks_of(table_: int, dataset: str, rows: Iterable[Row]) -> tuple[Check, ...]:
+    """The findings of a table, from its rows."""
+    return checks(table_, dataset, {one.key: one for one in map(OfRow, rows)})
 
 
 def checks(number: int, dataset: str, found: Values) -> tuple[Check, ...]:
@@ -140,8 +183,8 @@ def _table_1(dataset: str, lines: _Lines) -> Iterable[Check]:
         yield Check(
             "oracle: cost changes little",
             "The mean cost shows only a minor to moderate increase with fewer features.",
-            one["1"] >= one["all 4"] and one["1"] <= 3 * one["all 4"],
-            listed(one),
+            at_most(one["1"] / one["all 4"], 1.5, 3.0) if one["1"] >= one["all 4"] else False,
+            f"{listed(one)}; {one['1'] / one['all 4']:.2f} times (undecided from 1.5 to 3)",
         )
 
 
@@ -209,11 +252,12 @@ def _table_5(dataset: str, lines: _Lines) -> Iterable[Check]:
     same, uniform = (lines.of(cases, m, "validity") for m in ("icarma-reverse", "icarma"))
     if same is not None and uniform is not None:
         gain = {k: same[k] - uniform[k] for k in same}
+        mean = sum(gain.values()) / len(gain)
         yield Check(
             "iCARMA: training on the same preferences does not help",
             "Knowing how preferences are distributed does not necessarily give better recourse.",
-            max(gain.values()) <= 0.03,
-            "gain in validity " + listed(gain),
+            at_most(mean, 0.0, 0.03),
+            f"gain in validity {mean:.3f} in the mean: {listed(gain)}",
         )
 
 
@@ -280,7 +324,9 @@ def _plausible(people: PerPerson) -> float:
 HEADS = ("people can act on", "method", *SHARES, "cost")
 TABLE = (
     "Shares read *paper → measured [95 % interval] verdict*; the cost is the mean (and the spread over people) of "
-    "valid proposals, without weights. A line is worse if one of its shares is; a lower hap is better."
+    "valid proposals, without weights. A line is worse if one of its shares is; a lower hap is better. Plausibility is "
+    "judged by the log-density of the world that a method works in: the true equations of Loan for the oracle and for "
+    "ours, the learned flow for iCARMA (and for everybody on GMSC); the paper judges everybody by its flow."
 )
 
 
@@ -288,7 +334,10 @@ def tolerance() -> str:
     """The tolerances and what they mean."""
     oracle, icarma = TOLERANCE["oracle"], TOLERANCE["icarma"]
     of = ", ".join(f"{name} {oracle[name]:g} (iCARMA: {icarma[name]:g})" for name in SHARES)
-    return f"Tolerance: {of}; plausibility that is not demanded has iCARMA's. {RULE}"
+    return (
+        f"Tolerance: {of}; plausibility that is not demanded has iCARMA's. An oracle is optimal, so what lies beyond "
+        f"the tolerance is a deviation, above or below, and counts as worse. {RULE} {SLACK}"
+    )
 
 
 def tables(rows: Sequence[Row]) -> tuple[Table, ...]:
@@ -310,9 +359,8 @@ _REPLAYED = ("validity", "plausibility", "valid_and_plausible")
 
 
 def _names(row: Row) -> tuple[str, str]:
-    features = 0 if row["features"] == "random" else row["features"]
-    case = IcarmaCase(row["dataset"], row["elicited"], row["law"], features, row["profile"])
-    return str(case), METHODS[row["method"]]
+    case, method = OfRow(row).key
+    return str(case), METHODS[method]
 
 
 def _line(row: Row) -> Line:

@@ -71,7 +71,6 @@ class PearRequest(Request):
     n: int = 300
     seeds: int = 3
     budget: int = 10
-    seed: int = 0
     out: Path = Path("docs/replication/pear")
 
     def __post_init__(self) -> None:

@@ -27,7 +27,6 @@ class StudyRequest(Request):
 
     n: int = 362
     seeds: int = 40
-    seed: int = 0
     out: Path = Path("docs/replication/study")
 
     def __post_init__(self) -> None:

@@ -188,9 +188,7 @@ def laid_out(page: Page) -> Page:
     """Tables and texts, from the page's rows."""
     made = page.provenance
     size = f"{made['seeds']} studies of {made['n']} participants. Made with `wayforward replicate study`."
-    tables, tolerances = {"table-s2": _models, "figure-1": _quoted, "figure-3": _curves}[
-        page.name.removesuffix("-quick")
-    ](page.rows)
+    tables, tolerances = {"table-s2": _models, "figure-1": _quoted, "figure-3": _curves}[page.stem](page.rows)
     return replace(
         page, tables=tables, intro=f"{_SIMULATED}\n\n{size}", tolerance=tolerances, notes=made_in(made)
     )
