@@ -23,7 +23,12 @@ STUDIES: dict[str, tuple[tuple[str, str], ...]] = {
     "icarma": (("icarma.run", "Icarma"), ("icarma.tried", "Tried"), ("icarma.laws", "Laws")),
     "hare": (("hare.run", "Hare"),),
     "pear": (("pear.run", "Pear"),),
-    "balanced": (("balanced.run", "Balanced"), ("balanced.beyond", "Beyond"), ("balanced.as_run", "AsRun")),
+    "balanced": (
+        ("balanced.run", "Balanced"),
+        ("balanced.beyond", "Beyond"),
+        ("balanced.as_run", "AsRun"),
+        ("balanced.as_run_tables", "AsRunTables"),
+    ),
     "study": (("study.run", "Study"),),
 }
 
@@ -159,8 +164,9 @@ def command(
         list[str] | None,
         typer.Option(
             "--extra",
-            help="Beyond the paper; hare: percentiles, strict-face, learned, noise, ensembles, causal; "
-            "balanced: options, compliance, groups, limits, or all; as-run; icarma: tried, rankings, profiles; repeat.",
+            help="Beyond the paper; hare: printed, parts, percentiles, strict-face, learned, noise, ensembles, causal; "
+            "balanced: options, compliance, groups, limits, or all; as-run, as-run-tables; "
+            "icarma: tried, rankings, profiles; repeat.",
         ),
     ] = None,
     fresh: Annotated[

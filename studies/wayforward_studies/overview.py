@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wayforward.errors import DataError
+from wayforward_studies import causes
 from wayforward_studies.pages import Line, Page, Row, Table, plain
 from wayforward_studies.verdicts import RULE, Verdict
 
@@ -63,7 +64,7 @@ PARTS: tuple[Part, ...] = (
         "with the classifier that CARMA's authors released",
     ),
     Part("icarma", "Table 1, GMSC", ("table-1-gmsc",)),
-    Part("icarma", "Table 2, Loan", ("table-2-loan",)),
+    Part("icarma", "Table 2, Loan", ("table-2-loan",), "[what was tried](icarma/tried.md) about hap"),
     Part("icarma", "Table 2, GMSC", ("table-2-gmsc",)),
     Part("icarma", "Table 3", ("table-3-loan",)),
     Part("icarma", "Table 4", ("rankings",), "the text has lost its fractions, not its zeros"),
@@ -76,6 +77,12 @@ PARTS: tuple[Part, ...] = (
     Part("icarma", "Figure 7", note="a picture of the flow's fit, without numbers; not drawn again"),
     Part("icarma", "Figure 8", ("figure-8-gmsc",), "the paper prints no numbers"),
     *(Part("hare", f"Table {n}", (f"table-{n}",)) for n in range(1, 7)),
+    Part(
+        "hare",
+        "Table 3, as printed",
+        ("printed",),
+        "growing spheres; the other pages keep the plan from before",
+    ),
     Part("hare", "Figure 1", note=_DRAWN),
     Part("balanced", "Figure 1", ("figure-1",), "the paper prints no numbers"),
     Part("balanced", "Figure 2", ("figure-2",), "the paper prints no numbers"),
@@ -149,7 +156,9 @@ def made(pages: Iterable[Page], by: str = "docs/replication") -> Page:
             | {"note": part.note}
             | _again(here)
         )
-    return laid_out(Page("overview", "overview", _TITLE, tuple(plain(row) for row in rows), (), {}))
+    first = [known[part.paper, part.pages[0]] for part in PARTS if part.pages]
+    why = plain([line.shown for line in causes.table(first).lines])
+    return laid_out(Page("overview", "overview", _TITLE, tuple(plain(row) for row in rows), (), {"why": why}))
 
 
 def _again(here: list[Page]) -> dict[str, Any]:
@@ -177,6 +186,12 @@ def laid_out(page: Page) -> Page:
         page,
         tables=(
             *(_table(paper, [row for row in page.rows if row["paper"] == paper]) for paper in papers),
+            Table(
+                causes.HEADS,
+                tuple(Line(tuple(one)) for one in page.provenance["why"]),
+                causes.TITLE,
+                causes.TEXT,
+            ),
             *([_seeds(page.rows)] if any(row["again"] for row in page.rows) else []),
         ),
         intro="Every table and figure of the five papers: its numbers by what became of them, and what the paper "
@@ -184,7 +199,7 @@ def laid_out(page: Page) -> Page:
         tolerance=RULE
         + " Tolerances stand on the pages. *Not judged*: the paper copied the line, or states a count that "
         "follows from numbers that are judged.",
-        notes="Why numbers are off, and what was tried, stands on each page and in [Replications](index.md).",
+        notes="What was tried stands on each page and in [Replications](index.md), too.",
     )
 
 

@@ -134,3 +134,20 @@ def test_extra_pages_find_their_replication():
     for wrong in ({"n": 100}, {"seeds": 0}, {"datasets": ("law-race",)}):
         with pytest.raises(DataError):
             replace(both[1].request, **wrong)
+
+
+def test_the_public_code_takes_the_papers_115527_people() -> None:
+    """The paper's count, exactly: complete rows nearer than three deviations to the mean in all ten features."""
+    from wayforward_studies.balanced.published import BY_METHOD
+    from wayforward_studies.balanced.setting import AS_RUN, KEPT, _table, study
+
+    try:
+        one = study("gmcrun-age", 0, 400)
+    except DataError as error:
+        pytest.skip(str(error))
+
+    schema, x, _, labels = _table("gmcrun")
+    assert len(x) == 115_527 and x.min() == 0 and x.max() == 1
+    assert labels["age"][0].mean() < 0.5  # above the median
+    assert len(one.x) == 300 and one.keep == KEPT["gmc"] and set(AS_RUN.values()) <= set(BY_METHOD)
+    assert [f.name for f in schema.features if f.actionability == "immutable"] == ["age"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -72,3 +73,13 @@ def test_the_overview_counts_the_pages(tmp_path: Path) -> None:
     shutil.rmtree(folder / "study")
     got = CliRunner().invoke(app, ["replicate", "overview", "--out", str(folder)])
     assert got.exit_code == 2 and "has no page 'table-s2' of 'study'" in " ".join(got.output.split())
+
+
+def test_every_worse_number_has_a_cause() -> None:
+    """Tested, or said to be unknown with what was tried; and a page that a cause names is there."""
+    why = json.loads((PAGES / "overview.json").read_text())["provenance"]["why"]
+    assert why and {line[2] for line in why} == {"tested", "unknown"}
+    rows = json.loads((PAGES / "overview.json").read_text())["lines"]
+    assert sum(int(line[1]) for line in why) == sum(row["worse"] for row in rows)
+    for name in re.findall(r"\]\(([^)]+\.md)\)", " ".join(line[0] + line[3] for line in why)):
+        assert (PAGES / name).is_file(), name

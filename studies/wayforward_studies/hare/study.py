@@ -121,17 +121,26 @@ class HareStudy:
 
     def _measure(self, case: HareCase, way: Asking) -> Arrays:
         started = time.process_time()
-        plans, wanted = self.plans(case.base), self.wanted(case)
+        after, questions = self._ends(case, way)
+        out = measures(self.setting, after, self.wanted(case))
+        found = ~np.isnan(after).any(1)
+        return {**out, "found": found, "questions": questions, "cpu": np.array(time.process_time() - started)}
+
+    def ends(self, case: HareCase, way: Asking) -> np.ndarray:
+        """(n, d) where everybody's plan leads, NaN without one."""
+        return self._ends(case, way)[0]
+
+    def _ends(self, case: HareCase, way: Asking) -> tuple[np.ndarray, np.ndarray]:
+        """Where plans lead, (n, d), and how many questions were asked, (n,)."""
+        plans = self.plans(case.base)
         after, found = plans.after, plans.found
         questions = np.zeros(len(after))
         if way.budget:
-            session = self._session(plans, case, way, wanted)
+            session = self._session(plans, case, way, self.wanted(case))
             got = session.recourse()
             questions = session.questions.astype(np.float64)
             found, after = got.found[:, 0], got.after[:, 0]
-        after = np.where(found[:, None], after, np.nan)
-        out = measures(self.setting, after, wanted)
-        return {**out, "found": found, "questions": questions, "cpu": np.array(time.process_time() - started)}
+        return np.where(found[:, None], after, np.nan), questions
 
     # -- stages ---------------------------------------------------------------------------------------------
 

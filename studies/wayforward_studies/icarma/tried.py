@@ -206,14 +206,27 @@ class TriedReplication(Replication):
             intro=INTRO.format(n=made["people asked"], seeds=made["seeds"]),
             tolerance=tolerance(),
             tables=(_table(page.rows),),
-            notes=f"Splits (sha256) {checksums(made['splits'])}; {made['seconds_of_stages']:,.0f} seconds of work; "
-            f"{made_with(made)}.",
+            notes=f"{_left(page.rows)}Splits (sha256) {checksums(made['splits'])}; "
+            f"{made['seconds_of_stages']:,.0f} seconds of work; {made_with(made)}.",
         )
 
     @classmethod
     def console(cls, page: Page) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
         """None: the table is wide."""
         return (), ()
+
+
+def _left(lines: Iterable[Row]) -> str:
+    """Which trials a page does not have, or not for every profile."""
+    there = {(row["trial"], row["features"], row["profile"]) for row in lines}
+    some = [
+        f"{trial.name} ({profile}, {'all 4' if many == 4 else 'random'})"
+        for trial in TRIALS
+        for many in _FEATURES
+        for profile in trial.profiles
+        if (trial.name, many or "random", profile) not in there
+    ]
+    return f"Not measured yet: {', '.join(dict.fromkeys(some))}. " if some else ""
 
 
 _TITLE = "Table 2, Loan: what was tried to bring hap to the paper's"
@@ -304,8 +317,7 @@ def checks(lines: Sequence[Row]) -> tuple[Check, ...]:
                 if trial == "ours" or not mine or not base:
                     continue
                 gaps = [
-                    float(np.mean([abs(values[p] - paper[many, p]) for p in values]))
-                    for values in (base, mine)
+                    float(np.mean([abs(values[p] - paper[many, p]) for p in mine])) for values in (base, mine)
                 ]
                 what = "all 4" if many == 4 else "a random number"
                 out.append(
