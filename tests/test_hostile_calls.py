@@ -258,7 +258,7 @@ ATTACKED = {
     "shadows": (True, "x", 5), "say": (True, "x", 5), "problem": ODD, "method": NOT_TEXT,
 }  # fmt: skip
 PRIVATE = {
-    "epsilon": NOT_FLOAT, "delta": ODD, "n": ODD, "clusters": ODD, "rounds": ODD,
+    "epsilon": NOT_FLOAT, "delta": ODD, **dict.fromkeys(("n", "clusters", "rounds"), (*ODD, 10**9)),
     "width": (None, True, "x", -1, 1.5, math.nan), "bounds": ("x", 5, [1], {"a": 1}, {"a": (1,)}, {1: (0, 1)}),
     "seed": ("x", -1, 1.5, True), "schema": ODD,
 }  # fmt: skip

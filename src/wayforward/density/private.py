@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from wayforward.errors import ProblemError, is_number, is_whole, require_kind, require_whole, shown
+from wayforward.errors import ProblemError, is_number, is_whole, require_kind, shown
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, People, Rows
 
@@ -26,6 +26,7 @@ _BINS, _NARROWEST = (
     32,
     1e-4,
 )  # bins of a number; the first one's width as a share of the range, by and by wider
+_MOST = {"n": 10_000_000, "clusters": 10_000, "rounds": 1_000}
 _OF_RANKS, _OF_COUNTS = 0.25, 0.2  # shares of the budget: of the bins; of a round, of its counts
 
 
@@ -83,7 +84,11 @@ def private_people(
     """
     check_bounds(bounds)
     check_noise_seed(seed)
-    require_whole(ProblemError, 1, n=n, clusters=clusters, rounds=rounds)
+    for name, value in (("n", n), ("clusters", clusters), ("rounds", rounds)):
+        if not is_whole(value, 1, _MOST[name]):
+            raise ProblemError(
+                f"{name}={shown(value)} cannot be used. Give a whole number from 1 to {_MOST[name]:,}."
+            )
     require_kind(schema, Schema, "schema", ProblemError)
     if not is_number(width) or not 0 <= width <= 1:
         raise ProblemError(f"width={shown(width)} is no distance in ranks. Use 0 to 1, such as 0.1.")

@@ -126,6 +126,10 @@ def act_together(
         feature = schema[name]
         if feature.actionability == "actionable":
             raise DataError(f"change: each person can act on '{name}' alone. Name what nobody can.")
+        if feature.carried:
+            raise DataError(
+                f"change: '{name}' is carried as it is, a person's own. Name what is the same for many."
+            )
         action[:, schema.index(name)] = _coded(feature, value)
     after = problem.consequences(people, action)
     chosen = chosen_method(method).fit(problem)

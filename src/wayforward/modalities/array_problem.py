@@ -12,7 +12,7 @@ import numpy as np
 
 from wayforward.errors import DataError, ProblemError
 from wayforward.modalities.array_answers import ArrayRecourse
-from wayforward.modalities.arrays import ArrayUnits, PlainArrays, decode_array
+from wayforward.modalities.arrays import ArrayUnits, PlainArrays, decode_array, read_array
 from wayforward.modalities.problem import UnitProblem
 from wayforward.modalities.units import unit_rows
 from wayforward.model import wrap
@@ -41,7 +41,7 @@ class ArrayProblem(UnitProblem[Answer]):
 
     def _each(self, things: Any) -> Any:
         try:
-            given = np.asarray(things)
+            given = read_array(things)
         except ValueError:  # of several shapes: each is looked at by itself
             return list(things)
         if given.shape == self.shape:
@@ -53,12 +53,13 @@ class ArrayProblem(UnitProblem[Answer]):
                 f"{self.things} has shape {given.shape} and type {given.dtype}. Give numbers of shape "
                 f"(n, {', '.join(map(str, self.shape))})."
             )
-        return given if given.dtype.kind in "biuf" else list(things)
+        plain = given.dtype.kind in "biuf" and not np.ma.is_masked(things)
+        return given if plain else list(things)
 
     def _content(self, thing: Any) -> str:
         size = ", ".join(map(str, self.shape))
         try:
-            given = np.asarray(thing)
+            given = read_array(thing)
         except ValueError:
             raise DataError(f"its parts have several lengths. Give numbers of shape ({size}).") from None
         if given.shape != self.shape or given.dtype.kind not in "biuf":

@@ -54,6 +54,15 @@ def decode_array(text: str) -> np.ndarray:
         ) from None
 
 
+def read_array(things: Any) -> np.ndarray:
+    """Return an array; what is masked is a gap (NaN). Raises: ValueError for several shapes."""
+    if isinstance(things, (list, tuple)) and any(map(np.ma.isMaskedArray, things)):
+        things = np.ma.stack(things)
+    if np.ma.is_masked(things) and things.dtype.kind in "biuf":
+        return np.asarray(things.astype(np.float64).filled(np.nan))
+    return np.asarray(things)
+
+
 @dataclass
 class CheckedLabels:
     """Labels of a segmenter, checked: whole numbers from 0 without a gap. thing, place: in errors, "image", "pixel"."""

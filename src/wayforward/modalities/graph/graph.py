@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from wayforward.errors import DataError
+from wayforward.errors import DataError, require_switch, shown
 from wayforward.model.frames import column_values, is_table
 from wayforward.plain_files import read_text
 from wayforward.shapes import Floats, Ints
+
+_EMPTY = ("nan", "NaT", "<NA>")  # of numbers, days, and pandas
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +39,17 @@ class ActionGraph:
     def __post_init__(self) -> None:
         from scipy.sparse import csr_array
 
-        names = [str(name) for name in self.names]
+        names = _texts(self.names, "names")
         place = {name: i for i, name in enumerate(names)}
         if len(place) != len(names):
             twice = next(name for i, name in enumerate(names) if place[name] != i)
             raise DataError(f"Two nodes are called {twice!r}. Give each node a name of its own.")
-        matrix = csr_array(self.weights, dtype=np.float64)
+        try:
+            matrix = csr_array(self.weights, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError(
+                f"weights={shown(self.weights)} is no matrix of numbers. Give a scipy sparse matrix (N, N)."
+            ) from None
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
         if matrix.shape != (len(names), len(names)):
@@ -50,11 +57,8 @@ class ActionGraph:
         if not (np.isfinite(matrix.data) & (matrix.data > 0)).all():
             raise DataError("An edge has a weight that is below 0 or no number. Give weights of 0 or more.")
         for kind in ("people", "items"):
-            if isinstance(getattr(self, kind), str):
-                raise DataError(f"{kind}={getattr(self, kind)!r} is no list of names. Give a list.")
-            given = list(
-                dict.fromkeys(map(str, getattr(self, kind)))
-            )  # columns of tables name them again and again
+            # columns of tables name them again and again
+            given = list(dict.fromkeys(_texts(getattr(self, kind), kind)))
             missing = [name for name in given if name not in place]
             if missing or not given:
                 raise DataError(
@@ -97,34 +101,32 @@ class ActionGraph:
         columns; without a weight every edge counts 1, edges that come twice count twice. both_ways: an edge leads back,
         too. people, items: as of the graph. Raises: DataError.
         """
+        sides = {"people": _texts(people, "people"), "items": _texts(items, "items")}
+        require_switch(both_ways, "both_ways")
         columns = _columns(table, [source, target, *([] if weight is None else [weight])])
-        ends = [[str(value) for value in column] for column in columns[:2]]
-        gone = [
-            i
-            for i, pair in enumerate(zip(*ends, strict=True))
-            if "" in pair or "nan" in pair or "None" in pair
-        ]
+        gone = [i for i, pair in enumerate(zip(*columns[:2], strict=True)) if any(map(_missing, pair))]
         if gone:
             raise DataError(f"Row {gone[0]} of the edges lacks an end. Fill it in, or leave the row out.")
+        ends = [[str(value) for value in column] for column in columns[:2]]
         try:
             size = np.ones(len(ends[0])) if weight is None else np.asarray(columns[2], dtype=np.float64)
         except (TypeError, ValueError):
             raise DataError(f"Column '{weight}' of the edges has a weight that is no number.") from None
         seen = {*ends[0], *ends[1]}
-        for kind, given in (("people", people), ("items", items)):
-            if seen and not isinstance(given, str) and len(given) and seen.isdisjoint(map(str, given)):
+        for kind, given in sides.items():
+            if seen and given and seen.isdisjoint(given):
                 raise DataError(
-                    f"None of the {kind} is an end of an edge: {str(next(iter(given)))!r} is wanted, and there is "
+                    f"None of the {kind} is an end of an edge: {given[0]!r} is wanted, and there is "
                     f"{min(seen)!r}. Names are compared as text: give them as they stand in the edges."
                 )
-        names = sorted(seen.union(map(str, people), map(str, items)))
+        names = sorted(seen.union(*sides.values()))
         place = {name: i for i, name in enumerate(names)}
         start, end = (np.array([place[name] for name in some], dtype=np.int64) for some in ends)
         if both_ways:
             start, end, size = np.append(start, end), np.append(end, start), np.append(size, size)
         from scipy.sparse import coo_array
 
-        return cls(names, coo_array((size, (start, end)), shape=(len(names), len(names))), people, items)
+        return cls(names, coo_array((size, (start, end)), shape=(len(names), len(names))), **sides)
 
 
 def shop(people: int = 60, items: int = 120, kinds: int = 8, seed: int = 0) -> ActionGraph:
@@ -150,9 +152,24 @@ def shop(people: int = 60, items: int = 120, kinds: int = 8, seed: int = 0) -> A
     )
 
 
+def _texts(given: Any, kind: str) -> list[str]:
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise DataError(f"{kind}={shown(given)} is no list of names. Give a list.")
+    return [str(one) for one in given]
+
+
+def _missing(value: Any) -> bool:
+    """Whether a cell is empty, as tables say it; a text is what it says, "nan" and "None" too."""
+    return value is None or value == "" if isinstance(value, str | None) else str(value) in _EMPTY
+
+
 def _columns(table: Any, wanted: list[str]) -> list[Any]:
     if isinstance(table, (str, Path)):
-        rows = list(csv.reader(io.StringIO(read_text(table, "edges").removeprefix("\ufeff"))))
+        text = read_text(table, "edges").removeprefix("\ufeff")
+        try:
+            rows = list(csv.reader(io.StringIO(text)))
+        except csv.Error as error:
+            raise DataError(f"The file of edges is no CSV: {error}.") from None
         if not rows:
             raise DataError("The file of edges is empty. Give a header and one edge a row.")
         names, body = rows[0], [row for row in rows[1:] if row]
@@ -168,6 +185,6 @@ def _columns(table: Any, wanted: list[str]) -> list[Any]:
     else:
         raise DataError(f"The edges are a {type(table).__name__}. Give a table, or the path of a CSV file.")
     for name in wanted:
-        if name not in at:
+        if not isinstance(name, (str, int)) or name not in at:
             raise DataError(f"The edges have no column '{name}'; there are {', '.join(map(str, names))}.")
     return [at[name] for name in wanted]

@@ -19,6 +19,7 @@ from wayforward.modalities.arrays import (
     PlainArrays,
     encode_array,
     plain_schema,
+    read_array,
 )
 from wayforward.modalities.image.answers import ImageRecourse
 from wayforward.modalities.image.segments import (
@@ -79,7 +80,12 @@ class ImageProblem(ArrayProblem[ImageRecourse]):
         keep: Any = None,
     ) -> None:
         super().__init__(favourable, target)
-        given = np.asarray(images)
+        try:
+            given = read_array(images)
+        except ValueError:
+            raise DataError(
+                "images have several shapes. Give arrays of one shape, (h, w) or (h, w, c)."
+            ) from None
         if given.ndim not in (3, 4) or not given.size or given.dtype.kind not in "biuf":
             raise DataError(
                 f"images has shape {given.shape} and type {given.dtype}. Give numbers of shape (n, h, w) or "

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wayforward.errors import DataError, require_kind
+from wayforward.errors import DataError, require_whole
 
 SHAPES = ("circle", "square", "triangle")
 _MARK = 3  # pixels of a mark, each way
+MOST_NUMBERS = 50_000_000  # of images that are drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +54,11 @@ def shapes(n: int = 300, size: int = 24, seed: int = 0) -> ImageSet:
 
     Raises: DataError for images of fewer than 16 pixels.
     """
-    require_kind(n, int, "n")
+    require_whole(n=n, size=size, seed=seed)
     if size < 16 or n < 1:
         raise DataError(f"n={n}, size={size} leaves nothing to draw. Use n >= 1 and size >= 16.")
+    if n * size**2 > MOST_NUMBERS:
+        raise DataError(f"n={n}, size={size} would be more than {MOST_NUMBERS:,} numbers. Draw fewer.")
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[:size, :size] + 0.5
     radius = rng.uniform(0.17, 0.3, n) * size

@@ -15,6 +15,7 @@ from wayforward.modalities.arrays import (
     CheckedLabels,
     ConstantFill,
     encode_array,
+    read_array,
     size_of,
 )
 from wayforward.modalities.series.answers import SeriesRecourse
@@ -71,7 +72,7 @@ class SeriesProblem(ArrayProblem[SeriesRecourse]):
     ) -> None:
         super().__init__(favourable, target)
         try:
-            given = np.asarray(series)
+            given = read_array(series)
         except ValueError:
             raise DataError(
                 "series have several lengths. Give arrays of one shape, (channels, times): cut, pad or resample them "

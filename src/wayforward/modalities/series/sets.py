@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wayforward.errors import DataError, require_kind
+from wayforward.errors import DataError, is_whole, require_whole, shown
 from wayforward.plain_files import as_path, read_text
 
 CHARTS = ("normal", "cyclic", "increasing", "decreasing", "upward", "downward")
@@ -50,7 +50,7 @@ control chart by itself (see `control_charts`). A machine is 'worn' where {decid
 
 def control_charts(n: int = 300, times: int = 60, seed: int = 0) -> SeriesSet:
     """Return n control charts (n, 1, times) of six kinds, evenly. Raises: DataError for fewer than 12 times."""
-    _check(n, times, 12)
+    _check(n, times, 12, seed)
     rng = np.random.default_rng(seed)
     kind = rng.permutation(np.arange(n) % len(CHARTS))
     card = _CARD_CHARTS.format(n=n, times=times, seed=seed, labels=", ".join(CHARTS))
@@ -59,7 +59,7 @@ def control_charts(n: int = 300, times: int = 60, seed: int = 0) -> SeriesSet:
 
 def cylinder_bell_funnel(n: int = 300, times: int = 128, seed: int = 0) -> SeriesSet:
     """Return n series (n, 1, times), a cylinder, a bell or a funnel. Raises: DataError for fewer than 16 times."""
-    _check(n, times, 16)
+    _check(n, times, 16, seed)
     rng = np.random.default_rng(seed)
     kind = rng.permutation(np.arange(n) % len(FUNNELS))
     start = rng.integers(times // 8, times // 4 + 1, n)
@@ -77,10 +77,9 @@ def machines(n: int = 300, channels: int = 6, times: int = 60, seed: int = 0) ->
 
     Raises: DataError for fewer than 12 times, and for channels other than 3 to 8.
     """
-    _check(n, times, 12)
-    require_kind(channels, int, "channels")
-    if not _DECIDE < channels <= len(SENSORS):
-        raise DataError(f"channels={channels} is not known. Use {_DECIDE + 1} to {len(SENSORS)}.")
+    _check(n, times, 12, seed)
+    if not is_whole(channels, _DECIDE + 1, len(SENSORS)):
+        raise DataError(f"channels={shown(channels)} is not known. Use {_DECIDE + 1} to {len(SENSORS)}.")
     rng = np.random.default_rng(seed)
     kind = rng.choice(len(CHARTS), (n, channels), p=(0.5, 0.1, 0.1, 0.1, 0.1, 0.1))
     worn = np.isin(kind[:, :_DECIDE], [CHARTS.index("increasing"), CHARTS.index("upward")]).any(1)
@@ -109,11 +108,12 @@ def _charts(rng: np.random.Generator, kind: np.ndarray, times: int) -> np.ndarra
     return np.asarray(base + np.stack(added)[kind, np.arange(n)])
 
 
-def _check(n: int, times: int, least: int) -> None:
-    require_kind(n, int, "n")
-    require_kind(times, int, "times")
+def _check(n: int, times: int, least: int, seed: int) -> None:
+    require_whole(n=n, times=times, seed=seed)
     if n < 1 or times < least:
         raise DataError(f"n={n}, times={times} leaves nothing to draw. Use n >= 1 and times >= {least}.")
+    if n * times > MOST_NUMBERS:
+        raise DataError(f"n={n}, times={times} would be more than {MOST_NUMBERS:,} numbers. Draw fewer.")
 
 
 def read_series(path: str | Path) -> SeriesSet:
@@ -136,8 +136,10 @@ def read_series(path: str | Path) -> SeriesSet:
     for number, channels, label in readers[at.suffix.lower()](lines, at.name):
         values = [_numbers(channel, at.name, number) for channel in channels]
         lengths = [len(one) for one in values]
-        like = [len(one) for one in found[0]] if found else [lengths[0]] * len(lengths)
-        if lengths != like or not lengths or not lengths[0]:
+        if not lengths or not lengths[0]:
+            raise DataError(f"'{at.name}', line {number} has no numbers beside its label. Add them.")
+        like = [len(one) for one in found[0]] if found else lengths[:1] * len(lengths)
+        if lengths != like:
             raise DataError(
                 f"'{at.name}', line {number}: channels of {lengths[:8]} numbers, and {like[:8]} are needed. Make all "
                 "series equally long first."

@@ -48,7 +48,7 @@ class Cox:
 
     def __post_init__(self) -> None:
         times = checked_times(self.times, "Cox")
-        survival = np.asarray(self.survival, dtype=np.float64)
+        survival = numbers_in(self.survival)
         if survival.shape != times.shape:
             raise ModelError(
                 f"Cox has {len(times)} times; survival needs a probability for each, got shape {survival.shape}."
@@ -66,7 +66,8 @@ class Cox:
             if not isinstance(given, Mapping) and not (what == "centre" and given is None):
                 raise ModelError(f"The {what} of Cox are a {type(given).__name__}. Give {{column: number}}.")
             for name, value in (given or {}).items():
-                for one in value.values() if isinstance(value, Mapping) else (value,):
+                levels = isinstance(value, Mapping) and what == "weights"
+                for one in value.values() if levels else (value,):
                     if not is_number(one):
                         raise ModelError(f"The {what} of Cox have {one!r} for '{name}', which is no number.")
 
@@ -91,6 +92,10 @@ class Cox:
                     )
                 tables[j] = -np.array([[float(given.get(level, 0.0))] for level in feature.levels])
                 continue
+            if isinstance(value, Mapping):
+                raise ModelError(
+                    f"Cox has {value!r} for '{name}', a number. Give the log hazard ratio of one unit."
+                )
             weight[j] = -float(value)
             bias -= float(weight[j, 0]) * float((self.centre or {}).get(name, 0.0))
         return LinearForm(schema, np.array([bias]), weight, tables, np.full((schema.d, 1), np.nan))
@@ -226,13 +231,21 @@ def proportional(hazard: Floats, index: Floats) -> Floats:
 
 def checked_times(times: Any, name: str) -> Floats:
     """Return times (T,). Raises: ModelError."""
-    found = np.asarray(times)
-    found = found.astype(np.float64) if found.dtype.kind in "iuf" else np.empty(0)
+    found = numbers_in(times)
     if found.ndim != 1 or not len(found) or not np.isfinite(found).all() or found[0] < 0:
         raise ModelError(f"{name}: times must be finite numbers of 0 or more, such as [6, 12, 24].")
     if (np.diff(found) <= 0).any():
         raise ModelError(f"{name}: times must ascend, each of them once.")
     return found
+
+
+def numbers_in(given: Any) -> Floats:
+    """Return an array of numbers; an empty one for what is none."""
+    try:
+        found = np.asarray(given)
+    except (TypeError, ValueError):  # lists of several lengths
+        return np.empty(0)
+    return found.astype(np.float64) if found.dtype.kind in "iuf" else np.empty(0)
 
 
 def _is_frame(got: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -54,7 +54,7 @@ class Drift(Robust):
             )
         read = {}
         for name, rate in self.rates.items():
-            ends = tuple(rate) if isinstance(rate, Iterable) and not isinstance(rate, str) else (rate, rate)
+            ends = tuple(rate) if isinstance(rate, (tuple, list)) or np.ndim(rate) == 1 else (rate, rate)
             if len(ends) != 2 or not all(is_number(one) for one in ends) or ends[0] > ends[1]:
                 raise ProblemError(
                     f"Drift: '{name}' has the rate {shown(rate)}. Give a number a month, or (least, greatest)."

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from wayforward.errors import ProblemError
+from wayforward.errors import ProblemError, shown
 from wayforward.language import gettext, in_english
 from wayforward.problem.robust.base import Robust
 from wayforward.problem.robust.worlds import AllWorlds
@@ -59,7 +59,17 @@ class HiddenCauses(Robust):
                 f"strength={self.strength!r} is no share of what is unexplained. Give 0 or more, below 1, such as 0.1."
             )
         if self.pairs is not None:
-            object.__setattr__(self, "pairs", tuple(tuple(pair) for pair in self.pairs))
+            listed = isinstance(self.pairs, Sequence) and not isinstance(self.pairs, str)
+            pairs = [p for p in self.pairs if isinstance(p, (tuple, list)) and len(p) == 2] if listed else []
+            if (
+                not pairs
+                or len(pairs) != len(self.pairs)
+                or not all(isinstance(n, str) for p in pairs for n in p)
+            ):
+                raise ProblemError(
+                    f"pairs={shown(self.pairs)} are none. Give [(cause, effect)], names of features."
+                )
+            object.__setattr__(self, "pairs", tuple(tuple(pair) for pair in pairs))
 
     def fit(self, problem: Problem) -> Self:
         """See `Robust`."""
