@@ -51,6 +51,16 @@ def seen() -> Attack:
     )  # fmt: skip
 
 
+def test_copies_are_the_same_whether_decisions_were_copied_before(seen: Attack) -> None:
+    """Copies from decisions alone are made once for all ways of answering; each of these alone gives the same."""
+    held = linear_problem(disclosure=Disclosure(grid=0.2))
+    alone = attack(held, "local-search", numbers(240, 2), queries=(40,), seeds=2, most=60, defences={})
+    one, other = (
+        {(f.attack, f.family): f for f in e.extraction} for e in (alone.exposures[0], seen.exposures[1])
+    )
+    assert one == other and ("labels", "net") in one
+
+
 def test_a_line_is_read_off_d_points_of_its_boundary() -> None:
     """d points in general position on a hyperplane determine it (d + 1 of them do so for certain)."""
     rng = np.random.default_rng(0)

@@ -187,7 +187,8 @@ def attack(
                 raise
             left_out[name] = str(error)
             continue
-        exposure, answer = setting.exposure(name, variant, chosen, plain)
+        copied = [one for one in exposures[0].extraction if one.attack == "labels"] if exposures else []
+        exposure, answer = setting.exposure(name, variant, chosen, plain, copied)
         exposures.append(exposure)
         plain = answer if plain is None else plain
     return Attack(
@@ -227,9 +228,9 @@ class _Setting:
     shadows: Shadows | None
 
     def exposure(
-        self, name: str, problem: Problem, method: Method, plain: Recourse | None
+        self, name: str, problem: Problem, method: Method, plain: Recourse | None, labels: Sequence[Fidelity]
     ) -> tuple[Exposure, Recourse]:
-        """Attack one way of answering; plain: the same people's answers without a defence."""
+        """Attack one way of answering; plain: the same people's answers without a defence; labels: see `extraction`."""
         service = Service(problem, copy(method).fit(problem), self.k, self.seed)
         answer, inside = service.ask(self.outsiders), service.ask(self.insiders)
         decided = service.decide(self.askers)
@@ -242,6 +243,7 @@ class _Setting:
             queries=self.queries,
             seeds=self.seeds,
             seed=self.seed,
+            labels=labels,
         )
         found = answer.found[:, 0]
         dearer = NOTHING

@@ -79,11 +79,13 @@ def extraction(
     queries: Sequence[int],
     seeds: int,
     seed: int = 0,
+    labels: Sequence[Fidelity] = (),
 ) -> tuple[list[Fidelity], list[Balls]]:
     """Copy the service from its answers; return how well each copy agrees, and what the factual balls cover.
 
     crowd (c, d): people at random; decided (c,): who of them is accepted. answers: the answers to the others, in order.
     Each attack takes so many of them at random. probe (p, d): people that nobody asks about. queries: sizes of attacks.
+    labels: copies from decisions alone of the same people, measured before; they are the same whatever is answered.
     """
     place = np.cumsum(~decided) - 1  # of a refused one of the crowd among those who were answered
     truth = problem.reached(probe)[0]
@@ -100,7 +102,7 @@ def extraction(
             covers = in_balls(problem, some, probe)
             true = 1.0 - problem.reached(inside)[0].mean() if len(inside) else np.nan
             shares.setdefault(m, []).append((_mean(covers[~truth]), _mean(covers[truth]), float(true)))
-            for attack in ATTACKS:
+            for attack in ATTACKS[1:] if labels else ATTACKS:
                 some_of_all = others[:m]
                 if attack in ("labels", "both"):
                     rows, yes = crowd[some_of_all], decided[some_of_all]
@@ -117,6 +119,7 @@ def extraction(
         Fidelity(*key, *(over_seeds([one[part] for one in found]) for part in (0, 1)))
         for key, found in scores.items()
     ]
+    fidelities += labels
     balls = [
         Balls(m, *(over_seeds([one[i] for one in found]) for i in range(3))) for m, found in shares.items()
     ]
