@@ -54,7 +54,8 @@ class Drift(Robust):
             )
         read = {}
         for name, rate in self.rates.items():
-            ends = tuple(rate) if isinstance(rate, (tuple, list)) or np.ndim(rate) == 1 else (rate, rate)
+            one: Any = rate
+            ends = tuple(one) if isinstance(one, (tuple, list)) or np.ndim(one) == 1 else (one, one)
             if len(ends) != 2 or not all(is_number(one) for one in ends) or ends[0] > ends[1]:
                 raise ProblemError(
                     f"Drift: '{name}' has the rate {shown(rate)}. Give a number a month, or (least, greatest)."
