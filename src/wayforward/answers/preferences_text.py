@@ -52,6 +52,9 @@ def limits(preferences: Preferences, i: int) -> list[str]:
                 n=words.number(preferences.time[i]),
             )
         )
+    refused = [act for act, will_not in preferences.refused.items() if will_not[i]]
+    if refused:
+        sentences.append(gettext("You cannot do this: {acts}.", acts="; ".join(refused)))
     return sentences
 
 

@@ -823,6 +823,12 @@ def dialogue(
     questions: Annotated[
         int | None, typer.Option("--questions", min=1, help="Questions about plans at most.")
     ] = None,
+    acts: Annotated[
+        Path | None,
+        typer.Option(
+            "--acts", help="Show plans of these acts only: what people can do, step by step (YAML)."
+        ),
+    ] = None,
     state: Annotated[
         Path | None,
         typer.Option("--state", help="Kept up to date after every answer; the same command goes on."),
@@ -854,7 +860,7 @@ def dialogue(
     with use_language(language):
         found = hold(
             question, person, elicitor=elicitor, base=base, questionnaire=questionnaire, questions=questions,
-            state=state, go_on=go_on, replies=replies, report=report, json=json,
+            acts=acts, state=state, go_on=go_on, replies=replies, report=report, json=json,
         )  # fmt: skip
     if not found:
         raise typer.Exit(NOBODY)

@@ -54,7 +54,8 @@ def _help() -> str:
 
 def hold(
     question: Inputs, person: int, *, elicitor: str, base: str | None, questionnaire: str, questions: int | None,
-    state: Path | None, go_on: bool, replies: Path | None, report: Path | None, json: Path | None,
+    acts: Path | None, state: Path | None, go_on: bool, replies: Path | None, report: Path | None,
+    json: Path | None,
 ) -> bool:  # fmt: skip
     """Do everything that `wayforward dialogue` does; return False if it ended without a plan."""
     for path in (state, report, json):
@@ -62,7 +63,7 @@ def hold(
     lines = _lines(replies)
     dialogue = _ready(
         question, person, elicitor=elicitor, base=base, questionnaire=questionnaire, questions=questions,
-        state=state, go_on=go_on,
+        acts=acts, state=state, go_on=go_on,
     )  # fmt: skip
     if lines is not None and str(replies) != "-":
         lines = iter(_rest(list(lines), dialogue.typed))
@@ -101,7 +102,7 @@ _RULE = "-" * 72
 
 def _ready(
     question: Inputs, person: int, *, elicitor: str, base: str | None, questionnaire: str, questions: int | None,
-    state: Path | None, go_on: bool,
+    acts: Path | None, state: Path | None, go_on: bool,
 ) -> Dialogue:  # fmt: skip
     """Return the dialogue with the person, new or from the state file."""
     import numpy as np
@@ -126,7 +127,7 @@ def _ready(
     return Dialogue(
         ready.problem, x, elicitor=None if elicitor == "none" else elicitor, questionnaire=questionnaire,
         seed=question.seed, preferences=wishes, base=base, budget=questions, file=state,
-        kinds=kinds_for_people(ready.problem) or ("cheapest",),
+        kinds=kinds_for_people(ready.problem) or ("cheapest",), acts=acts,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
-from wayforward.methods.engines.act_search import ActSearch, Sequences, own_of
+from wayforward.methods.engines.act_search import ActSearch, GoalSearch, Sequences, own_of
 from wayforward.methods.settings import check_whole
 from wayforward.schema.acts import ActModel
 from wayforward.shapes import Actions, People, PersonMask
@@ -119,6 +119,23 @@ class ActionSequences(Method):
         found = Sequences.joined(walker._found)
         who, slot = np.nonzero(got.found)
         at = found.which(own_of(x, wishes)[who], got.action[who, slot])
+        return self._named(got, found, who, slot, at)
+
+    def walked(self, answer: Recourse) -> Recourse:
+        """Return an answer's first options with the cheapest sequence of acts that leads to each: `steps`, `path`,
+        `months`. An option to which none leads, or only one that the person refuses, has no steps.
+        """
+        assert answer.problem is not None
+        action = np.where(answer.found[:, :1], answer.action[:, 0], np.nan)
+        people = answer.problem.population(answer.x, answer.preferences)
+        found = GoalSearch(people, self.acts_, self.most, action).found()
+        first = np.zeros_like(found.person)
+        return self._named(answer, found, found.person, first, np.arange(len(first)))
+
+    def _named(
+        self, got: Recourse, found: Sequences, who: np.ndarray, slot: np.ndarray, at: np.ndarray
+    ) -> Recourse:
+        """Write sequences at (m,) into the options who (m,), slot (m,)."""
         path = np.full((*got.action.shape[:2], self.most, got.d), np.nan)
         months, steps = got.months.copy(), np.full(got.action.shape[:2], "", dtype=object)
         path[who, slot] = found.path[at]

@@ -16,7 +16,8 @@ def on_behalf(
     Whose cost counts: weights are ``share x actor + (1 - share) x subject``; 1: only the actor's effort, 0: only what
     the subject bears. Whose constraints hold: what the actor cannot do (frozen) and where either lets the subject be
     led (limits and levels, of consequences too) are kept, and the smaller number of changes and of months. refusals:
-    what the subject froze is refused, and no actor does it; False: the subject alone cannot do it, and the actor may.
+    what the subject froze, and acts that they refuse, no actor does; False: the subject alone cannot do it, and the
+    actor may.
     Where the limits of the two leave no value, the feature is frozen, and the subject's limits stay. Who can act at all
     on a feature is the schema's: ``problem.with_(schema=schema.revise(...))`` where an actor can do more.
 
@@ -44,8 +45,12 @@ def on_behalf(
         none = ~both.any(1)
         nothing[:, j] |= none
         levels[j] = np.where(none[:, None], subject.level_ok(j), both)
+    refused = {act: no & refusals for act, no in subject.refused.items()}
+    for act, no in actor.refused.items():
+        refused[act] = refused.get(act, False) | no
     return Preferences(
         subject.schema, frozen | nothing, np.where(nothing, subject.low, low),
         np.where(nothing, subject.high, high), share * actor.weight + (1 - share) * subject.weight, levels,
         np.minimum(subject.most, actor.most), months=np.minimum(subject.time, actor.time),
+        refused=refused,
     )  # fmt: skip

@@ -58,7 +58,8 @@ class Preferences:
     absent: all. max_changes (n,): how many features they will change at most; d for no limit. score (n, d):
     the elicited actionability scores, 1 for the easiest to `score_levels` for the hardest, one more for
     "cannot", 0 where the schema lets nobody act, NaN where nobody asked; None if there are none. months (n,): in how
-    many months the person wants to be done, by the pace and the delay of the schema; inf for no hurry.
+    many months the person wants to be done, by the pace and the delay of the schema; inf for no hurry. refused: acts of
+    an `ActModel` that they will not do, by name, (n,) bool; methods of single changes know no acts.
 
     Example: ``Preferences.none(schema, n).freeze("age").limit("pay", high="+10%", x=x).weigh(savings=3)``.
     Raises: PreferencesError that names the feature, the person's row, the value and the next step.
@@ -74,6 +75,7 @@ class Preferences:
     score: Floats | None = None
     score_levels: int | None = None
     months: npt.NDArray[Any] | None = None
+    refused: Mapping[str, Mask] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         d = self.schema.d
@@ -114,13 +116,20 @@ class Preferences:
         for i in np.flatnonzero(~(time >= 0))[:1]:
             raise PreferencesError(f"months is {time[i]:g} for person {i}. Give a number of at least 0.")
         levels = {int(j): self._checked_levels(int(j), ok, n) for j, ok in self.levels.items()}
+        refused = {str(act): np.array(will_not, dtype=np.bool_) for act, will_not in self.refused.items()}
+        for act, will_not in refused.items():
+            if will_not.shape != (n,):
+                raise PreferencesError(
+                    f"The act '{act}' is refused with shape {will_not.shape}. Give one bool for each of {n} people."
+                )
         arrays["max_changes"] = np.minimum(most, d).astype(np.int64)
         arrays["months"] = time
-        for name, array in (*arrays.items(), *((str(j), ok) for j, ok in levels.items())):
+        for name, array in arrays.items():
+            object.__setattr__(self, name, array)
+        for array in (*arrays.values(), *levels.values(), *refused.values()):
             array.setflags(write=False)
-            if name in arrays:
-                object.__setattr__(self, name, array)
         object.__setattr__(self, "levels", levels)
+        object.__setattr__(self, "refused", dict(sorted(refused.items())))
 
     def _check(self, arrays: Mapping[str, npt.NDArray[Any]], most: npt.NDArray[Any]) -> None:
         names = self.schema.names
@@ -198,6 +207,8 @@ class Preferences:
             words.append(f"{few} people with at most so many changes")
         if self.hurried:
             words.append(f"{int(np.isfinite(self.time).sum())} people with a deadline")
+        if refused := int(sum(no.sum() for no in self.refused.values())):
+            words.append(f"{refused} refused acts")
         return ", ".join(words) or "no wishes"
 
     @property
@@ -463,6 +474,15 @@ class Preferences:
         time[rows] = _as_numbers(months, "months is", len(rows))
         return replace(self, months=time)
 
+    def refuse(self, *acts: str, who: Who = None) -> Preferences:
+        """They will not do these acts, by the names that the acts have in a method's `ActModel`."""
+        refused, rows = dict(self.refused), self._rows(who)
+        for act in acts:
+            will_not = np.array(refused.get(act, np.zeros(self.n, dtype=np.bool_)))
+            will_not[rows] = True
+            refused[act] = will_not
+        return replace(self, refused=refused)
+
     # -- people --------------------------------------------------------------------------------------------
 
     def as_rows(self) -> Floats:
@@ -471,6 +491,7 @@ class Preferences:
         parts += [self.time[:, None]]
         parts += [ok for _, ok in sorted(self.levels.items())]
         parts += [] if self.score is None else [self.score]
+        parts += [no[:, None] for no in self.refused.values()]
         return np.concatenate([np.asarray(part, dtype=np.float64) for part in parts], axis=1)
 
     def take(self, rows: npt.ArrayLike) -> Preferences:
@@ -486,6 +507,7 @@ class Preferences:
             max_changes=self.most[index],
             months=self.time[index],
             score=None if self.score is None else self.score[index],
+            refused={act: no[index] for act, no in self.refused.items()},
         )
 
     @staticmethod
@@ -520,6 +542,12 @@ class Preferences:
             months=np.concatenate([part.time for part in all_parts]),
             score=np.concatenate(scores) if scored else None,
             score_levels=tops.pop() if len(tops) == 1 else None,
+            refused={
+                act: np.concatenate(
+                    [part.refused.get(act, np.zeros(part.n, dtype=np.bool_)) for part in all_parts]
+                )
+                for act in {act for part in all_parts for act in part.refused}
+            },
         )
 
     # -- files ---------------------------------------------------------------------------------------------
@@ -552,6 +580,9 @@ class Preferences:
         soon = np.flatnonzero(np.isfinite(self.time))
         if soon.size:
             stored["months"] = [soon.tolist(), self.time[soon].tolist()]
+        refused = {act: np.flatnonzero(no).tolist() for act, no in self.refused.items() if no.any()}
+        if refused:
+            stored["refused"] = refused
         if self.score is not None:
             stored["scored"] = True
             stored["score_levels"] = self.score_levels
@@ -603,6 +634,10 @@ class Preferences:
             if "months" in stored:
                 rows, values = stored["months"]
                 time[stored_rows(rows, n)] = values
+            refused = {}
+            for act, rows in stored.get("refused", {}).items():
+                refused[act] = np.zeros(n, dtype=np.bool_)
+                refused[act][stored_rows(rows, n)] = True
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise FileFormatError(
                 f"The stored preferences are broken ({type(error).__name__}: {error}). Save them again "
@@ -617,6 +652,7 @@ class Preferences:
             months=time,
             score=score if stored.get("scored") else None,
             score_levels=stored.get("score_levels"),
+            refused=refused,
         )
 
     def save(self, path: str | Path) -> None:

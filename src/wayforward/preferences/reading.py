@@ -327,6 +327,8 @@ def too_sparse(schema: Schema, stored: Mapping[str, Any]) -> bool:
         if "levels" in entry and name in schema.names:
             width += schema[name].n_levels
     wishes += sum(len(stored[key][0]) for key in ("max_changes", "months") if key in stored)
+    refused = stored.get("refused", {})
+    wishes, width = wishes + sum(map(len, refused.values())), width + len(refused)
     return bool(stored["n"] * width > _BLANK + _BLANK_EACH * wishes)
 
 

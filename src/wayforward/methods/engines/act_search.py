@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
+from wayforward.errors import PreferencesError, suggest
 from wayforward.shapes import Actions, Floats, Ints, Mask, Rows, Who
 
 if TYPE_CHECKING:
@@ -121,6 +122,14 @@ class ActSearch:
         self.best = np.full(people.n, np.inf)  # what the k-th cheapest kind of sequence costs
         wishes = people.wishes
         self.time = np.full(people.n, np.inf) if wishes is None else np.asarray(wishes.time)
+        self.refused = np.zeros((people.n, len(acts)), dtype=bool)
+        names = [act.name for act in acts]
+        for act, will_not in ({} if wishes is None else wishes.refused).items():
+            if act not in names:
+                raise PreferencesError(
+                    f"Somebody refuses the act '{act}', which is none.{suggest(act, names)}"
+                )
+            self.refused[:, names.index(act)] = will_not
 
     def run(self, keep: int, limit: int) -> Sequences:
         """Return the cheapest sequence of each set of acts, at most k a person. keep: states of a person that go on;
@@ -188,6 +197,7 @@ class ActSearch:
         parts, parents, choices = [], [], []
         for a in range(len(self.acts)):
             able = self.people.free[front.who][:, self.acts.columns[a]].all(1) & ~(front.acts == a).any(1)
+            able &= ~self.refused[front.who, a]
             rows, value, column = self._choices(a, front, np.flatnonzero(able))
             start = front.take(rows)
             start.acts[:, length], start.value[:, length] = a, value
@@ -377,6 +387,48 @@ class ActSearch:
         path = self._replayed(ends)[2]
         own = own_of(self.people.x, self.people.wishes)[ends.who]
         return Sequences(ends.who, own, ends.action, ends.acts, ends.months, ends.spent, path)
+
+
+class GoalSearch(ActSearch):
+    """The cheapest sequence of at most `most` acts that sets exactly what each person's goal (n, d) says, NaN where it
+    leaves alone. An act that moves a feature moves it to where the goal is, or to where one other act that adds to
+    the feature begins, so that a roundabout way may be missed; no sequence is returned that leads elsewhere.
+    """
+
+    def __init__(self, people: Population, acts: ActModel, most: int, goal: Rows) -> None:
+        super().__init__(people, acts, 1, most, 0)
+        self.goal = goal
+
+    def found(self) -> Sequences:
+        """Return a sequence of each person at most; people without one are not in it."""
+        front, found = self.start(), []
+        for length in range(self.most):
+            more = self._extended(front, length)
+            goal, set_ = self.goal[more.who], ~np.isnan(more.action)
+            more = more.take(~(set_ & np.isnan(goal)).any(1))  # what is set stays set
+            goal, set_ = self.goal[more.who], ~np.isnan(more.action)
+            there = ((set_ == ~np.isnan(goal)) & ~(self.schema.differs(more.action, goal) & set_)).all(1)
+            found.append(more.take(there))
+            np.minimum.at(self.best, more.who[there], more.spent[there])
+            front = more.take(~there)
+            if not front.who.size:
+                break
+        return self._with_paths(self._cheapest(States.joined(found), 1))
+
+    def _choices(self, a: int, front: States, rows: np.ndarray) -> tuple[np.ndarray, Floats, Ints]:
+        j = int(self.acts.moved[a])
+        if j < 0:
+            return super()._choices(a, front, rows)
+        name, others = self.schema.names[j], [act for b, act in enumerate(self.acts) if b != a]
+        rest = np.unique([0.0, *(act.adds[name] for act in others if name in act.adds)])
+        who, now = front.who[rows], front.after[rows, j]
+        to = self.goal[who, j][:, None] - rest
+        low, high = self.acts.span(a, now)
+        slack = self.schema.slack[j]
+        low, high = np.fmax(self.people.low[who, j], low), np.fmin(self.people.high[who, j], high)
+        good = (to >= low[:, None] - slack) & (to <= high[:, None] + slack) & (to != now[:, None])
+        at, column = np.nonzero(good)
+        return rows[at], to[at, column], column
 
 
 def own_of(x: Rows, wishes: Preferences | None) -> Floats:

@@ -112,7 +112,7 @@ class Course:
 
     def _open(self) -> None:
         yes, value = self.problem.reached(self.x)
-        self.rounder = PlanRounder(self.problem, self.x, float(value[0]))
+        self.rounder = PlanRounder(self.problem, self.x, float(value[0]), self.setup.walker)
         if yes[0]:
             self._end("already")
             return
@@ -169,7 +169,9 @@ class Course:
         """A first plan under the wishes; with a start that still holds, that."""
         self.session = None
         start = self.setup.start
-        if start is not None:  # seen under an earlier model, where more may have been needed
+        if (
+            start is not None and self.setup.walker is None
+        ):  # seen under an earlier model, where more may have been needed
             people = self.problem.population(self.x, self.preferences)
             start = minimal_actions(people, start[None, None])[0, 0]
         plan = None if start is None else self.rounder.as_they_are(start[None], self.wishes)[0]

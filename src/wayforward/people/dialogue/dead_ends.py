@@ -65,6 +65,7 @@ def _groups(wishes: Sequence[Wish], hard: Sequence[int]) -> list[list[int]]:
     groups: dict[str, list[int]] = {}
     for i in hard:
         about = wishes[i].get("feature", "months" if "months" in wishes[i] else "")
+        about = f"act: {wishes[i]['act']}" if "act" in wishes[i] else about
         groups.setdefault(about, []).append(i)
     return list(groups.values())
 
@@ -81,10 +82,9 @@ def relaxation_text(c: Course, relaxation: Relaxation) -> str:
 def limits_broken(c: Course, plan: ShownPlan) -> tuple[int, ...]:
     """Positions of the limits that a plan breaks; () where no single one of them forbids it."""
     hard = [i for i, wish in enumerate(c.wishes) if any(key in wish for key in HARD)]
-    groups = _groups(c.wishes, hard)
-    if not groups:
-        return ()
-    own = Preferences.concat([preferences_of(c.schema, [c.wishes[i] for i in group]) for group in groups])
-    action = np.repeat(plan.action[None, None], len(groups), axis=0)
-    holds = c.problem.check(np.repeat(c.x, len(groups), axis=0), action, 1, preferences=own).found[:, 0]
-    return tuple(sorted(i for group, good in zip(groups, holds, strict=True) if not good for i in group))
+    broken = [
+        group
+        for group in _groups(c.wishes, hard)
+        if c.rounder.as_they_are(plan.action[None], [c.wishes[i] for i in group])[0] is None
+    ]
+    return tuple(sorted(i for group in broken for i in group))

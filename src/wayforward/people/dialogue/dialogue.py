@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from wayforward.preferences.preferences import Preferences
     from wayforward.problem import Problem
     from wayforward.recourse import Recourse
+    from wayforward.schema.acts import ActModel
 
 
 class Dialogue(StoredDialogue):
@@ -50,7 +51,11 @@ class Dialogue(StoredDialogue):
     elicitor's method of first plans, and how many questions about plans at most; None for its own. until: how long the
     lender keeps to a plan ("31 March 2027"). today: the day from which deadlines count ("by March"); None: the day on
     which they are said. kinds: of plans that are shown beside the one chosen, at the end only; a lasting one and how
-    sure each is need the problem's `Retraining`. file: the state is written there before any question is shown.
+    sure each is need the problem's `Retraining`. acts: what people can do, step by step, as an `ActModel`, the file or
+    the list that it is read from; then every plan is a sequence of them in order, with the time that it takes, and the
+    person may refuse one ("I cannot do this: get a degree"). The sequences come one after another, as with
+    elicitor=None: an elicitor puts together end states to which no acts may lead. file: the state is written there
+    before any question is shown.
 
     Everything that is shown was judged by the problem: it is a yes, and keeps every limit stated so far. The state is
     the setup and a log of replies; the same replies give the same questions.
@@ -74,6 +79,7 @@ class Dialogue(StoredDialogue):
         until: str = "",
         today: date | None = None,
         kinds: Sequence[str] = ("cheapest", "lasting"),
+        acts: ActModel | list[dict[str, Any]] | str | Path | None = None,
     ) -> None:
         row = _one_person(problem, x)
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
@@ -92,7 +98,9 @@ class Dialogue(StoredDialogue):
                 f"'{self.file.name}' is there already. Go on with it by Dialogue.load(path, problem), or name "
                 "another file."
             )
-        asker, method, description = fitting.fitted_elicitor(problem, elicitor, base, budget)
+        asker, method, description = fitting.fitted_elicitor(
+            problem, elicitor, base, budget, acts=None if acts is None else _plain_acts(problem, acts)
+        )
         own = {"questionnaire": questionnaire, "seed": int(seed), "until": until}
         self._description = {**description, **own, "kinds": list(checked_kinds(kinds))}
         wishes = () if preferences is None else tuple(wishes_of(preferences))
@@ -308,6 +316,7 @@ class Dialogue(StoredDialogue):
         if best is None:
             return None
         got = self.problem.check(self._setup.x, best.action[None, None], 1, preferences=self.preferences)
+        got = got if self._setup.walker is None else self._setup.walker.walked(got)
         return replace(got, meta=got.meta | {"rounded": True})
 
     def learned(self) -> list[str]:
@@ -347,6 +356,16 @@ class Dialogue(StoredDialogue):
 
 
 # -- private ---------------------------------------------------------------------------------------------------
+
+
+def _plain_acts(problem: Problem, acts: ActModel | list[dict[str, Any]] | str | Path) -> list[dict[str, Any]]:
+    """The acts as a state keeps them. Raises: FileFormatError, SchemaError, RuleError."""
+    from wayforward.schema.acts import ActModel
+
+    if isinstance(acts, ActModel):
+        return acts.to_plain()
+    read = ActModel.from_plain if isinstance(acts, list) else ActModel.from_yaml
+    return read(acts, problem.schema).to_plain()  # type: ignore[operator]
 
 
 def _one_person(problem: Problem, x: Any) -> np.ndarray:

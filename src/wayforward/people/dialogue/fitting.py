@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +24,22 @@ def fitted_elicitor(
     base: str | Method | None = None,
     budget: int | None = None,
     parameters: Mapping[str, Any] | None = None,
+    acts: Sequence[dict[str, Any]] | None = None,
 ) -> tuple[Elicitor, Method, dict[str, Any]]:
     """Return a fitted elicitor, its fitted base method, and their description as plain data.
 
-    What is known by name is fitted once for each problem and shared by its dialogues. 'object' in the description says
-    that the elicitor cannot be made again from it. Raises: MethodError for an unknown name, DialogueError.
+    acts: as plain data, of an `action-sequences` that is the base then. What is known by name is fitted once for each
+    problem and shared by its dialogues. 'object' in the description says that the elicitor cannot be made again from
+    it. Raises: MethodError for an unknown name, DialogueError.
     """
+    if acts is not None:
+        if base is not None or elicitor not in (None, PlanByPlan.name, "favourite"):
+            raise DialogueError(
+                "Plans of acts are those of action-sequences, shown one after another, and another base or an elicitor "
+                "that puts plans together itself is given. Leave both out."
+            )
+        elicitor = None
+        base = problem.shared(("dialogue", "acts", repr(acts)), lambda: _walker(problem, acts))
     given: dict[str, Any] = {k: v for k, v in (("base", base), ("budget", budget)) if v is not None}
     if isinstance(elicitor, Elicitor):
         if given:
@@ -53,10 +63,12 @@ def fitted_elicitor(
     description = {
         "elicitor": None if elicitor is None else str(getattr(asker, "name", type(asker).__name__)),
         "object": not (
-            isinstance(chosen, str) and (not isinstance(elicitor, Elicitor) or (whole and _known(asker)))
+            (isinstance(chosen, str) or acts is not None)
+            and (not isinstance(elicitor, Elicitor) or (whole and _known(asker)))
         ),
         "parameters": others,
         "base": chosen if isinstance(chosen, str) else chosen.name,
+        **({} if acts is None else {"acts": list(acts)}),
         "budget": plain.get("budget"),
     }
     return asker, fitted_base(chosen, None, problem), description
@@ -79,9 +91,10 @@ def elicitor_again(
         asker, method, _ = fitted_elicitor(
             problem,
             description["elicitor"],
-            description["base"],
+            None if "acts" in description else description["base"],
             description["budget"],
             description["parameters"],
+            description.get("acts"),
         )
         return asker, method
     asker, method, now = fitted_elicitor(problem, elicitor)
@@ -100,6 +113,12 @@ def refitted(problem: Problem, description: Mapping[str, Any], elicitor: Elicito
         return elicitor_again(problem, description, None)
     asker, method, _ = fitted_elicitor(problem, copy.copy(elicitor).fit(problem))
     return asker, method
+
+
+def _walker(problem: Problem, acts: Sequence[dict[str, Any]]) -> Method:
+    from wayforward.methods.action_sequences import ActionSequences
+
+    return ActionSequences(list(acts)).fit(problem)
 
 
 def _named(name: str | None, given: dict[str, Any]) -> Elicitor:

@@ -317,6 +317,10 @@ _CANNOT = re.compile(
     r"(?:do this|do that|(?:change|do|raise|lower|increase|reduce|improve|cut|earn|save)\b)?\s*:?\s*"
     r"|x\s+|not? :?\s+)(?:my |your )?(?P<what>.+)$"
 )
+_REFUSES = re.compile(
+    r"^(?:(?:sorry,? )?(?:i )?(?:can ?not|can't|cant|could not|couldn't|will not|won't) "
+    r"(?:(?:do(?: this| that)?|change)\b)?\s*:?\s*|x\s+|not? :?\s+)(?P<what>.+)$"
+)
 _STAYS = re.compile(
     r"(?:my |your |the )?(?P<what>.+?)(?:,|:| is| are)? "
     r"(?:(?:can ?not|can't|cant|couldn't) (?:be )?(?:changed?|do(?:ne)?)"
@@ -392,6 +396,18 @@ def freeze_or_limit(
             )
         )
     return j, "can", ""
+
+
+def act_refused(reply: Any, acts: Sequence[str]) -> str | None:
+    """The act that the reply says the person cannot do, by its name or what only its name holds; None for no act."""
+    text = as_text(reply) if not isinstance(reply, dict) else f"x {reply.get('cannot')}"
+    found = _REFUSES.match(text or "")
+    if found is None or not acts:
+        return None
+    what = plain(as_typed(found["what"].strip(), text if isinstance(reply, dict) else reply))
+    same = [act for act in acts if plain(act) == what]
+    near = [act for act in acts if len(what) > 3 and f" {what} " in f" {plain(act)} "]
+    return same[0] if same else near[0] if len(near) == 1 else None
 
 
 def most_changes(reply: Any) -> int | None:

@@ -20,6 +20,7 @@ from wayforward.people.dialogue.reply_parts import (
     NONE,
     STOP,
     YES,
+    act_refused,
     as_text,
     as_typed,
     chosen,
@@ -220,6 +221,9 @@ def _read_wish(c: Conversation, reply: Any) -> Wish | None:
     """What the reply says that the person cannot do; None where it says no such thing."""
     item = c.on_table.item
     here = None if item is None or item.feature < 0 else item.feature
+    acts = [] if c.setup.walker is None else [act.name for act in c.setup.walker.acts_]
+    if (act := act_refused(reply, acts)) is not None:
+        return {"act": act}
     if (deadline := _deadline(c, reply)) is not None:
         return deadline
     may = np.flatnonzero(c.problem.population(c.x, c.preferences).may[0]).tolist()
@@ -243,7 +247,9 @@ def _read_wish(c: Conversation, reply: Any) -> Wish | None:
 def _deadline(c: Conversation, reply: Any) -> Wish | None:
     """The deadline that a reply tells; None where it tells none. Raises: ReplyError where nobody knows the pace."""
     found = read_deadline(as_text(reply) or "", c.setup.today or date.today(), typed=str(reply))
-    if found is not None and not c.schema.timed:
+    walker = c.setup.walker
+    timed = c.schema.timed or (walker is not None and any(act.months for act in walker.acts_))
+    if found is not None and not timed:
         raise ReplyError(
             gettext(
                 "Nobody has told us how long these changes take, so we cannot hold a plan to a day. Say how far you "

@@ -17,6 +17,7 @@ from wayforward.people.dialogue.wishes import Wish
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
+    from wayforward.methods.action_sequences import ActionSequences
     from wayforward.people.elicitor import Elicitor
     from wayforward.problem import Problem
 
@@ -69,6 +70,13 @@ class DialogueSetup:
     edges: tuple[tuple[str, str], ...] = ()
     until: str = ""
     today: date | None = None
+
+    @property
+    def walker(self) -> ActionSequences | None:
+        """The base method where it is one of named acts."""
+        from wayforward.methods.action_sequences import ActionSequences
+
+        return self.base if isinstance(self.base, ActionSequences) else None
 
     def stored(self) -> dict[str, Any]:
         """What is known before the first reply, as plain data; `given` is its reverse."""

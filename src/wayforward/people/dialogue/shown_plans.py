@@ -21,6 +21,7 @@ from wayforward.problem.room import USUAL_ROOM, USUAL_SHARE
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
+    from wayforward.methods.action_sequences import ActionSequences
     from wayforward.preferences.preferences import Preferences
     from wayforward.problem import Problem
 
@@ -30,7 +31,8 @@ class ShownPlan:
     """A plan as shown: round numbers, judged after rounding. action, after (d,); cost in the problem's unit.
 
     steps, follows: what to do and what comes of it by itself, in English: a state hangs on no language;
-    `PlanRounder.translated` gives them in the one in use. order (d,): the place of each act, where they have one.
+    `PlanRounder.translated` gives them in the one in use. order (d,): the place of each act, where they have one. acts,
+    months: of a plan that is a sequence of named acts, these in order, and how long they take.
     """
 
     action: np.ndarray
@@ -39,11 +41,14 @@ class ShownPlan:
     steps: tuple[str, ...]
     follows: tuple[str, ...]
     order: tuple[int, ...] | None = None
+    acts: tuple[str, ...] = ()
+    months: float | None = None
 
     def stored(self) -> dict[str, Any]:
         """The plan as plain data; `of` is its reverse."""
         rows = {"action": list(numbers(self.action)), "after": list(numbers(self.after))}
         plan = {**rows, "cost": self.cost, "steps": list(self.steps), "follows": list(self.follows)}
+        plan |= {"acts": list(self.acts), "months": self.months} if self.acts else {}
         return plan if self.order is None else {**plan, "order": list(self.order)}
 
     @classmethod
@@ -52,7 +57,8 @@ class ShownPlan:
         action, after = row_of(stored["action"]), row_of(stored["after"])
         order = tuple(stored["order"]) if "order" in stored else None
         texts = tuple(stored["steps"]), tuple(stored["follows"])
-        return cls(action, after, float(stored["cost"]), *texts, order)
+        named = tuple(stored.get("acts", ())), stored.get("months")
+        return cls(action, after, float(stored["cost"]), *texts, order, *named)
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -68,11 +74,15 @@ class ShownPlan:
 class PlanRounder:
     """Round and judge the plans of one person, x (1, d); what was judged before is not judged again.
 
-    value: what the model itself says about the person.
+    value: what the model itself says about the person. walker: a method of named acts; then a plan is one to whose end
+    state a sequence of them leads, and stays as it is, since a round number may lie between two acts.
     """
 
-    def __init__(self, problem: Problem, x: np.ndarray, value: float) -> None:
+    def __init__(
+        self, problem: Problem, x: np.ndarray, value: float, walker: ActionSequences | None = None
+    ) -> None:
         self.problem, self.schema, self.x, self.value = problem, problem.schema, x, value
+        self.walker = walker
         self._people = problem.population(x)
         self._judged: dict[Any, ShownPlan | None] = {}  # by limits, action and order
         self._translated: dict[tuple[str, str], ShownPlan] = {}  # by name and language
@@ -92,6 +102,8 @@ class PlanRounder:
         """Return actions (c, d) that were told already, where they keep every wish and reach a yes; None for others."""
 
         def judged(new: list[int], own: Preferences) -> list[ShownPlan | None]:
+            if self.walker is not None:
+                return self.judged(action[new], own)
             got = self._checked(action[new], own)
             return self._in_words(replace(got, meta=got.meta | {"rounded": True}))
 
@@ -117,6 +129,8 @@ class PlanRounder:
         self, action: np.ndarray, own: Preferences, order: np.ndarray | None = None
     ) -> list[ShownPlan | None]:
         """Return actions (c, d), own with n = c, without what they do not need and as they are told (`as_told`)."""
+        if self.walker is not None:
+            return self._in_words(self.walker.walked(self._checked(action, own)), order)
         return self._in_words(as_told(self._checked(action, own, minimal=True)), order)
 
     def _checked(self, action: np.ndarray, own: Preferences, minimal: bool = False) -> Recourse:
@@ -130,14 +144,16 @@ class PlanRounder:
         """The first option of each row as a plan; None where there is none."""
         out: list[ShownPlan | None] = []
         for one in range(got.n):
-            if not got.found[one, 0]:
+            if not got.found[one, 0] or (self.walker is not None and not got.steps[one, 0]):
                 out.append(None)
                 continue
             own_order = None if order is None or (order[one] < 0).all() else tuple(order[one].tolist())
             with use_language("en"):
                 sentences, follows = self._steps(got, one, own_order), self._follows(got, one)
-            cost = float(got.cost[one, 0])
-            out.append(ShownPlan(got.action[one, 0], got.after[one, 0], cost, sentences, follows, own_order))
+            cost, acts = float(got.cost[one, 0]), tuple(filter(None, got.steps[one, 0].split("\n")))
+            named = (acts, float(got.months[one, 0])) if acts else ()
+            rows = got.action[one, 0], got.after[one, 0]
+            out.append(ShownPlan(*rows, cost, sentences, follows, own_order, *named))
         return out
 
     def translated(self, plan: ShownPlan) -> ShownPlan:
@@ -164,11 +180,12 @@ class PlanRounder:
         """An answer that holds one plan, as it was judged."""
         one = np.ones((1, 1))
         months = self.problem.months(self.x, plan.action[None], plan.after[None])[:, None]
+        months = months if plan.months is None else plan.months * one
         return Recourse(
             schema=self.schema, x=self.x, action=plan.action[None, None], after=plan.after[None, None],
             cost=plan.cost * one, score=np.nan * one, outcome=np.full((1, 1), Outcome.FOUND),
-            seconds=np.zeros(1), months=months if self.schema.timed else np.empty((0, 0)),
-            meta=self.problem.leads,
+            seconds=np.zeros(1), months=months if self.schema.timed or plan.acts else np.empty((0, 0)),
+            steps=np.full((1, 1), "\n".join(plan.acts), dtype=object), meta=self.problem.leads,
         )  # fmt: skip
 
     def _follows(self, got: Recourse, i: int) -> tuple[str, ...]:

@@ -83,7 +83,7 @@ def given_back(setup: DialogueSetup, stored: Mapping[str, Any], found: list[Any]
     c = Conversation.blank(setup)
     for key in _PLAIN:
         setattr(c, key, stored[key])
-    c.rounder = PlanRounder(c.problem, c.x, float(stored["value"]))
+    c.rounder = PlanRounder(c.problem, c.x, float(stored["value"]), setup.walker)
     c.wishes, c.asking_wishes = list(stored["wishes"]), stored["asking"]
     c.seen = SeenPlans(stored["declined"], [(a, b) for a, b in stored["edges"]])
     c.seen.revived, c.seen.marked = set(stored["revived"]), list(stored["kept"])

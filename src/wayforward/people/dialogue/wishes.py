@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 # feature and one of: can (False), low, high, levels (the indices that may be taken), weight, score with of;
-# or, about no feature, max_changes, months (a deadline, with its words) or ranks (names, the easiest first).
+# or, about no feature, act (the name of one that they will not do), max_changes, months (a deadline, with its words)
+# or ranks (names, the easiest first).
 Wish: TypeAlias = dict[str, Any]
 
-HARD = ("can", "low", "high", "levels", "max_changes", "months")
+HARD = ("can", "low", "high", "levels", "max_changes", "months", "act")
 
 
 def preferences_of(schema: Schema, wishes: Sequence[Wish]) -> Preferences:
@@ -55,7 +56,11 @@ def preferences_of(schema: Schema, wishes: Sequence[Wish]) -> Preferences:
         elif "max_changes" in wish:
             out = out.at_most(wish["max_changes"])  # the last word counts, and so with deadlines
         elif "months" in wish:
-            out = out.within(wish["months"])
+            out = replace(
+                out, months=np.full(1, float(wish["months"]))
+            )  # acts take time where features do not
+        elif "act" in wish:
+            out = out.refuse(wish["act"])
     given = None
     if ranks:
         given = Preferences.from_rankings(schema, [ranks])
@@ -91,6 +96,7 @@ def wishes_of(preferences: Preferences) -> list[Wish]:
         out.append({"max_changes": int(preferences.most[0])})
     if np.isfinite(preferences.time[0]):
         out.append({"months": float(preferences.time[0]), "words": within_words(float(preferences.time[0]))})
+    out += [{"act": act} for act, will_not in preferences.refused.items() if will_not[0]]
     return out
 
 
@@ -143,6 +149,8 @@ def given_up(schema: Schema, wishes: Sequence[Wish], x: np.ndarray) -> str:
     first = wishes[-1]
     if "months" in first:
         return later_words(wishes[-1])
+    if "act" in first:
+        return str(first["act"])
     if "max_changes" in first:
         return ngettext(
             "change more than {n} thing", "change more than {n} things", int(first["max_changes"])
