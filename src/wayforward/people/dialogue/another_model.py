@@ -10,8 +10,8 @@ import numpy as np
 
 from wayforward.language import N_, gettext, ngettext
 from wayforward.people.dialogue.setup import PLANS, DialogueSetup
-from wayforward.people.dialogue.shown_plans import PlanRounder
 from wayforward.people.dialogue.state import row_of
+from wayforward.people.dialogue.wishes import preferences_of
 
 CHANGED, RENEWED = "changed", "renewed"
 _WHAT = {
@@ -77,10 +77,11 @@ def _holding(setup: DialogueSetup, plans: list[np.ndarray], wishes: list[dict[st
     """Those of the plans (d,) that are a yes and keep the wishes, in the same order."""
     if not plans:
         return []
-    value = float(setup.problem.reached(setup.x)[1][0])
-    rounder = PlanRounder(setup.problem, setup.x, value, setup.walker)
-    again = rounder.as_they_are(np.stack(plans), wishes)
-    return [plan for plan, holds in zip(plans, again, strict=True) if holds is not None]
+    x = np.repeat(setup.x, len(plans), axis=0)
+    own = preferences_of(setup.problem.schema, wishes).take(np.zeros(len(plans), dtype=np.int64))
+    got = setup.problem.check(x, np.stack(plans)[:, None], 1, preferences=own)
+    holds = got.found[:, 0] if setup.walker is None else setup.walker.walked(got).steps[:, 0] != ""
+    return [plan for plan, good in zip(plans, holds, strict=True) if good]
 
 
 def _liked(log: list[dict[str, Any]], best: Any) -> list[np.ndarray]:
