@@ -362,10 +362,10 @@ def _plain_acts(problem: Problem, acts: ActModel | list[dict[str, Any]] | str | 
     """The acts as a state keeps them. Raises: FileFormatError, SchemaError, RuleError."""
     from wayforward.schema.acts import ActModel
 
-    if isinstance(acts, ActModel):
-        return acts.to_plain()
-    read = ActModel.from_plain if isinstance(acts, list) else ActModel.from_yaml
-    return read(acts, problem.schema).to_plain()  # type: ignore[operator]
+    if isinstance(acts, list):
+        return ActModel.from_plain(acts, problem.schema).to_plain()
+    known = acts if isinstance(acts, ActModel) else ActModel.from_yaml(acts, problem.schema)
+    return known.to_plain()
 
 
 def _one_person(problem: Problem, x: Any) -> np.ndarray:

@@ -57,8 +57,8 @@ class ShownPlan:
         action, after = row_of(stored["action"]), row_of(stored["after"])
         order = tuple(stored["order"]) if "order" in stored else None
         texts = tuple(stored["steps"]), tuple(stored["follows"])
-        named = tuple(stored.get("acts", ())), stored.get("months")
-        return cls(action, after, float(stored["cost"]), *texts, order, *named)
+        acts, months = tuple(stored.get("acts", ())), stored.get("months")
+        return cls(action, after, float(stored["cost"]), *texts, order, acts, months)
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -151,9 +151,9 @@ class PlanRounder:
             with use_language("en"):
                 sentences, follows = self._steps(got, one, own_order), self._follows(got, one)
             cost, acts = float(got.cost[one, 0]), tuple(filter(None, got.steps[one, 0].split("\n")))
-            named = (acts, float(got.months[one, 0])) if acts else ()
+            months = float(got.months[one, 0]) if acts else None
             rows = got.action[one, 0], got.after[one, 0]
-            out.append(ShownPlan(*rows, cost, sentences, follows, own_order, *named))
+            out.append(ShownPlan(*rows, cost, sentences, follows, own_order, acts, months))
         return out
 
     def translated(self, plan: ShownPlan) -> ShownPlan:
