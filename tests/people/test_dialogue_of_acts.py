@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wayforward as wf
-from wayforward.errors import DialogueError, PreferencesError
+from wayforward.errors import DialogueError, PreferencesError, ReplyError
 from wayforward.language import use_language
 from wayforward.methods.action_sequences import ActionSequences
 from wayforward.methods.engines.act_search import GoalSearch
@@ -114,6 +114,17 @@ def test_a_state_holds_the_acts(tmp_path):
     assert again.plan.steps[0, 0] == "work abroad"
     on = Dialogue.load(tmp_path / "state.json", asked(4.3), changed="continue")  # no act is enough now
     assert on.ended == "accepted" or on.ask().stage == "reconsider" or on.end.how == "none"
+
+
+def test_acts_of_which_nobody_knows_how_long_they_take():
+    acts = [{"name": "change jobs", "adds": {"income": 1500}}]
+    dialogue = talk(acts=acts)
+    assert dialogue.ask().plan.follows == ("What to do: change jobs.",)
+    json.dumps(dialogue.to_dict(), allow_nan=False)
+    with use_language("de"):
+        assert dialogue.ask().plan.follows == ("Was zu tun ist: change jobs.",)
+    with pytest.raises(ReplyError, match="how long these changes take"):
+        dialogue.answer("within 6 months")
 
 
 def test_in_german_too():

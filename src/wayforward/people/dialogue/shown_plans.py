@@ -151,7 +151,7 @@ class PlanRounder:
             with use_language("en"):
                 sentences, follows = self._steps(got, one, own_order), self._follows(got, one)
             cost, acts = float(got.cost[one, 0]), tuple(filter(None, got.steps[one, 0].split("\n")))
-            months = float(got.months[one, 0]) if acts else None
+            months = float(got.months[one, 0]) if acts and np.isfinite(got.months[one, 0]) else None
             rows = got.action[one, 0], got.after[one, 0]
             out.append(ShownPlan(*rows, cost, sentences, follows, own_order, acts, months))
         return out
@@ -184,7 +184,7 @@ class PlanRounder:
         return Recourse(
             schema=self.schema, x=self.x, action=plan.action[None, None], after=plan.after[None, None],
             cost=plan.cost * one, score=np.nan * one, outcome=np.full((1, 1), Outcome.FOUND),
-            seconds=np.zeros(1), months=months if self.schema.timed or plan.acts else np.empty((0, 0)),
+            seconds=np.zeros(1), months=months if self.schema.timed or plan.months is not None else np.empty((0, 0)),
             steps=np.full((1, 1), "\n".join(plan.acts), dtype=object), meta=self.problem.leads,
         )  # fmt: skip
 
