@@ -1,8 +1,9 @@
-"""`python -m benchmarks.solver_race`: would HiGHS beside our own search prove more of networks of rectified units?
+"""`python -m benchmarks.solver_race`: would HiGHS or CP-SAT beside our own search prove more of networks?
 
 The usual mixed-integer program: a binary a unit, bounds of units by intervals within what `local-search`'s option costs
-at most, level choices, numbers on their lattices, no dearer than that option. HiGHS, as SciPy has it, one thread. The
-people are those whom `certify=True` leaves with a gap (gmsc), and the first ones (german); actionable-recourse,
+at most, level choices, numbers on their lattices, no dearer than that option. HiGHS, as SciPy has it, and CP-SAT where
+`ortools` is installed (it is in no extra of ours), which scales what is continuous to whole numbers; one thread each.
+The people are those whom `certify=True` leaves with a gap (gmsc), and the first ones (german); actionable-recourse,
 whose programs are solved by HiGHS too, and the exact search of lines on the same people. Results go to
 benchmarks/results/solver_race.json.
 """
@@ -13,7 +14,7 @@ import argparse
 import json
 import time
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,11 +22,18 @@ from benchmarks.cells import RESULTS, SEED
 from benchmarks.nobody_left import problem_of
 
 
-def program(problem: Any, people: Any, i: int, cost: float, seconds: float) -> dict[str, Any]:
-    """Solve one person's program; a bound and whether it is proved that nothing is cheaper than `cost`."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csr_array
+class Program(NamedTuple):
+    """Variables between low and high, whole or not, of which each costs its price; rows of coefficients by variable."""
 
+    price: list[float]
+    whole: list[bool]
+    low: list[float]
+    high: list[float]
+    rows: list[tuple[dict[int, float], float, float]]
+
+
+def program(problem: Any, people: Any, i: int, cost: float) -> Program:
+    """One person's program: what is cheaper than `cost`."""
     from wayforward.methods.engines.seeker import packing
     from wayforward.model.affine_net import AffineNet
     from wayforward.model.rounding import DOUBLE_UNIT
@@ -101,24 +109,60 @@ def program(problem: Any, people: Any, i: int, cost: float, seconds: float) -> d
         coming, weight, bias = units, following, offset
     rows.append((dict(zip(coming, weight[:, 0].tolist(), strict=True)), float(need - bias[0]), np.inf))
     rows.append(({v: c for v, c in enumerate(price) if c}, -np.inf, cost * (1 - 1e-7)))
-    at = [(r, v, c) for r, (ways, _, _) in enumerate(rows) for v, c in ways.items()]
+    return Program(price, whole, low, high, rows)
+
+
+def by_highs(of: Program, seconds: float) -> tuple[bool, bool, float | None]:
+    """Whether the search ended, whether it found something, and the bound; see `raced`."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import csr_array
+
+    at = [(r, v, c) for r, (ways, _, _) in enumerate(of.rows) for v, c in ways.items()]
     matrix = csr_array(
-        ([c for *_, c in at], ([r for r, *_ in at], [v for _, v, _ in at])), (len(rows), len(low))
+        ([c for *_, c in at], ([r for r, *_ in at], [v for _, v, _ in at])), (len(of.rows), len(of.low))
     )
-    started = time.process_time()
     got = milp(
-        np.array(price), integrality=np.array(whole, int), bounds=Bounds(low, high),
-        constraints=LinearConstraint(matrix, [r[1] for r in rows], [r[2] for r in rows]),
+        np.array(of.price), integrality=np.array(of.whole, int), bounds=Bounds(of.low, of.high),
+        constraints=LinearConstraint(matrix, [r[1] for r in of.rows], [r[2] for r in of.rows]),
         options={"time_limit": seconds},
     )  # fmt: skip
-    bound = cost if got.status == 2 else getattr(got, "mip_dual_bound", None)
-    return {
-        "seconds": time.process_time() - started,
-        "binaries": int(np.sum(whole)),
-        "ended": got.status in (0, 2),
-        "cheaper": got.status == 0,
-        "gap": 1.0 if not bound else cost / min(bound, cost) - 1.0,
-    }
+    ended = got.status in (0, 2)
+    return ended, got.x is not None, got.fun if got.status == 0 else getattr(got, "mip_dual_bound", None)
+
+
+def by_cp_sat(of: Program, seconds: float) -> tuple[bool, bool, float | None]:
+    """The same."""
+    from ortools.linear_solver.python import model_builder
+
+    model = model_builder.Model()
+    columns = zip(of.low, of.high, of.whole, strict=True)
+    variables = [model.new_var(low, high, whole, None) for low, high, whole in columns]
+    for ways, least, most in of.rows:
+        line = sum(c * variables[v] for v, c in ways.items())
+        model.add_linear_constraint(line, least, most)
+    model.minimize(sum(c * v for c, v in zip(of.price, variables, strict=True) if c))
+    solver = model_builder.Solver("sat")
+    solver.set_time_limit_in_seconds(seconds)
+    solver.set_solver_specific_parameters("num_workers:1")
+    status = solver.solve(model).name
+    found = status in ("OPTIMAL", "FEASIBLE")
+    return status in ("OPTIMAL", "INFEASIBLE"), found, solver.best_objective_bound if found else None
+
+
+def raced(of: Program, cost: float, seconds: float) -> dict[str, Any]:
+    """Each solver on one program: processor seconds, whether it ended, whether it found something cheaper, the gap."""
+    out: dict[str, Any] = {"binaries": int(np.sum(of.whole))}
+    for name, solve in (("highs", by_highs), ("cp-sat", by_cp_sat)):
+        started = time.process_time()
+        try:
+            ended, found, bound = solve(of, seconds)
+        except ImportError:
+            continue
+        bound = cost if ended and not found else bound
+        gap = 1.0 if not bound or bound <= 0 else cost / min(bound, cost) - 1.0
+        spent = time.process_time() - started
+        out[name] = {"seconds": spent, "ended": ended, "cheaper": found, "gap": gap}
+    return out
 
 
 def nets(data: str, n: int, seconds: float) -> dict[str, Any]:
@@ -133,11 +177,12 @@ def nets(data: str, n: int, seconds: float) -> dict[str, Any]:
     started = time.process_time()
     milp_like = wf.recommend(problem, refused[who], method="relu-milp", seed=SEED, certify=2_000)
     ours = time.process_time() - started
-    solved = [program(problem, people, i, float(got.cost[j, 0]), seconds) for i, j in enumerate(who)]
+    cost = got.cost[who, 0].tolist()
+    solved = [raced(program(problem, people, i, c), c, seconds) for i, c in enumerate(cost)]
     return {
         "people": len(who),
         "gap_before": got.gap[who, 0].tolist(),
-        "highs": solved,
+        "solvers": solved,
         "relu_milp_seconds": ours / len(who),
         "relu_milp_gap": milp_like.gap[:, 0].tolist(),
         "relu_milp_cheaper": int((milp_like.cost[:, 0] < got.cost[who, 0] * (1 - 1e-7)).sum()),

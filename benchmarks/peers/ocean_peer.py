@@ -8,13 +8,16 @@ package would count any change of it as 1; the objective of such blocks is repla
 over the steps there are. The package has no option for immutable features or directions; its models are
 CP-SAT models, so each person's reach is added as constraints on the package's own variables, and removed
 by its own clean-up. A value that the solver places just above a threshold is moved to the next legal
-value, outwards.
+value, outwards. Options: seconds, a limit of the solver; clock, which puts the processor seconds of the whole process
+(the solver has a thread of its own) behind the status of each person; isolation, how many trees of an isolation forest
+of the accepted people must not call an option an outlier, a tenth of these people being outliers.
 """
 
 from __future__ import annotations
 
 import copy
 import math
+import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +29,7 @@ from ocean import ConstraintProgrammingExplainer
 from ocean.abc import Mapper
 from ocean.feature import Feature
 from ortools.sat.python import cp_model
+from sklearn.ensemble import IsolationForest
 
 NUDGE = 1e-6  # share of the range beyond a threshold, for real features without a step: float32 must see it
 
@@ -155,14 +159,25 @@ def build(task: Task, options: dict[str, Any]) -> Callable[..., np.ndarray | Non
 
     columns = trace(task, encode)
     labels, mapping = describe(task, columns)
-    for estimator in forest.estimators_:
+    plausible: dict[str, Any] = {}
+    parts = [forest]
+    if options.get("isolation"):
+        accepted = encode(task.train[task.label == 1])
+        isolation = IsolationForest(
+            int(options["isolation"]), max_samples=min(256, len(accepted)), random_state=0
+        )
+        isolation.fit(accepted)
+        outlier = float(np.quantile(-isolation.score_samples(accepted), 0.9))
+        plausible = {"isolation": isolation, "isolation_threshold": outlier}
+        parts.append(isolation)
+    for estimator in (one for part in parts for one in part.estimators_):
         tree = estimator.tree_
         for c, (_, what, detail) in enumerate(columns):
             if what == "column":
                 here = tree.feature == c
                 tree.threshold[here] = detail.threshold(tree.threshold[here])
     mapper = Mapper(mapping, columns=pd.MultiIndex.from_tuples(labels))
-    explainer = RangedExplainer(forest, mapper=mapper)
+    explainer = RangedExplainer(forest, mapper=mapper, **plausible)
     ordered = {
         f"f{j}": (j, len(task.features[j]["levels"]) - 1.0)
         for j, what, _ in columns
@@ -173,7 +188,7 @@ def build(task: Task, options: dict[str, Any]) -> Callable[..., np.ndarray | Non
     def answer(
         x: np.ndarray, low: np.ndarray, high: np.ndarray, levels: dict[int, np.ndarray]
     ) -> np.ndarray | None:
-        query = np.empty(len(columns))
+        began, query = time.process_time(), np.empty(len(columns))
         for c, (j, what, detail) in enumerate(columns):
             if what == "level":
                 query[c] = float(x[j] == detail)
@@ -208,7 +223,8 @@ def build(task: Task, options: dict[str, Any]) -> Callable[..., np.ndarray | Non
         explanation = explainer.explain(
             query, y=target, norm=1, max_time=seconds, num_workers=1, random_seed=0
         )
-        task.words.append(explainer.get_solving_status())
+        spent = f" {time.process_time() - began:.3f}" if options.get("clock") else ""
+        task.words.append(f"{explainer.get_solving_status()}{spent}")
         if explanation is None:
             return None
         after = x.copy()
