@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -44,24 +45,35 @@ def _name(file: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-class _WithoutTypes(ast.NodeTransformer):
-    """Leave out what is imported for the type checker alone."""
+def _statements(body: list[ast.stmt], types: bool) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Yield imports anywhere in some statements; without types, not those for the type checker alone."""
+    for node in body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        elif types or not (
+            isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        ):
+            for part in ("body", "orelse", "finalbody"):
+                yield from _statements(getattr(node, part, []), types)
+            for inner in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+                yield from _statements(inner.body, types)
 
-    def visit_If(self, node: ast.If) -> ast.AST | None:
-        return None if ast.unparse(node.test) == "TYPE_CHECKING" else self.generic_visit(node)
+
+@cache
+def _trees() -> dict[str, tuple[Path, ast.Module]]:
+    """Module -> its file, read."""
+    return {_name(file): (file, ast.parse(file.read_text(encoding="utf-8"))) for file in SOURCE.rglob("*.py")}
 
 
 @cache
 def _imports(types: bool = True) -> dict[str, set[str]]:
     """Module -> modules of the package that it imports, anywhere in its text; a name counts for where it is defined."""
-    files = {_name(file): file for file in SOURCE.rglob("*.py")}
-    trees = {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in files.items()}
-    if not types:
-        trees = {name: _WithoutTypes().visit(tree) for name, tree in trees.items()}
+    files = {name: file for name, (file, _) in _trees().items()}
+    nodes = {name: list(_statements(tree.body, types)) for name, (_, tree) in _trees().items()}
     faces = {
         name: {
             alias.asname or alias.name: (node.module, alias.name)
-            for node in ast.walk(trees[name])
+            for node in nodes[name]
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("wayforward")
             for alias in node.names
         }
@@ -77,12 +89,12 @@ def _imports(types: bool = True) -> dict[str, set[str]]:
         return module if onward is None or onward[0] == module else home(*onward)
 
     found: dict[str, set[str]] = defaultdict(set)
-    for name, tree in trees.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("wayforward"):
-                found[name] |= {home(node.module, alias.name) for alias in node.names}
-            elif isinstance(node, ast.Import):
+    for name, imports in nodes.items():
+        for node in imports:
+            if isinstance(node, ast.Import):
                 found[name] |= {alias.name for alias in node.names if alias.name.startswith("wayforward")}
+            elif node.module and node.module.startswith("wayforward"):
+                found[name] |= {home(node.module, alias.name) for alias in node.names}
         found[name] -= {name}
     return dict(found)
 
