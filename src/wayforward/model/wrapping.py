@@ -280,21 +280,28 @@ def wrap(
     )  # fmt: skip
     extra = None if verify_on is None else np.asarray(schema.encode(verify_on, "verification"))
     native = _adapted(model, schema, options)
-    check_missing(native, schema)
     pace = Pace()
+    path: Fast | None = None
+    quick, notes = native, list[str]()
+    if fast:
+        # first steps that were read are done in the place of the object's own from here on, which take most of the time
+        path, quick, notes = _readable(native, schema, extra)
+    elif native.read:
+        notes = ["fast=False: the wrapped object answers every question"]
+    check_missing(quick, schema)
     if not random:
-        check_steady(native, schema, pace)
+        check_steady(quick, schema, pace)
     decision, note = native.decision, ""
     if decision is None:
-        decision, note = find_decision(native, schema, extra)
+        decision, note = find_decision(quick, schema, extra)
     elif own := decision.describe(native.classes):
         note = f"{options.name} {own} (its own setting)"
-    if fast:
-        path, notes = _fast_path(native, schema, extra, decision)
-        if path is not None and native.encoded is not None:
-            native = _through_encoder(native, path, compared_rows(path, schema, extra))
-    else:
-        path, notes = None, ["fast=False: the wrapped object answers every question"] if native.read else []
+    if path is not None and (difference := _difference(path, quick, schema, extra, decision)):
+        path, notes = None, [difference]
+        if quick is not native and not random:
+            check_steady(native, schema, pace)
+    if path is not None:
+        native = quick
     made = Wrapped(model, schema, options, native, path, decision)
     made.notes += [note, *notes] if note else notes
     made.paces = made.paces[0], pace
@@ -364,25 +371,29 @@ def _read(native: Adapted) -> Fast | None:
         return None if native.read is None else native.read()
 
 
-def _fast_path(
-    native: Adapted, schema: Schema, extra: Floats | None, decision: Decision
-) -> tuple[Fast | None, list[str]]:
-    """The fast path where the model can be read and both agree, and what was noted."""
+def _readable(
+    native: Adapted, schema: Schema, extra: Floats | None
+) -> tuple[Fast | None, Adapted, list[str]]:
+    """The fast path where the model can be read, not yet compared; the object asked through its encoder; and notes."""
     try:
         path = _read(native)
+        quick = native if path is None else _through_encoder(native, path, compared_rows(path, schema, extra))
     except NotRead as why:
-        return None, [f"no fast path: {why}"]
+        return None, native, [f"no fast path: {why}"]
     except Exception as error:  # reading is a shortcut: whatever goes wrong, the model itself still answers
-        return None, [f"no fast path: {type(error).__name__}: {error}"]
-    if path is None:
-        return None, []
+        return None, native, [f"no fast path: {type(error).__name__}: {error}"]
+    return path, quick, []
+
+
+def _difference(path: Fast, native: Adapted, schema: Schema, extra: Floats | None, decision: Decision) -> str:
+    """Return why a fast path is of no use; '' where both agree."""
     try:
         difference = disagreement(path, native, schema, extra, decision)
     except ModelError:
         raise
     except Exception as error:  # such as a booster that takes its categories only as pandas has them
-        return None, [f"no fast path: {type(error).__name__}: {error}"]
-    return (None, [f"the fast path was dropped: {difference}"]) if difference else (path, [])
+        return f"no fast path: {type(error).__name__}: {error}"
+    return f"the fast path was dropped: {difference}" if difference else ""
 
 
 def _through_encoder(native: Adapted, path: Fast | None, rows: Floats | None) -> Adapted:

@@ -38,31 +38,34 @@ _READ = (
 )  # fmt: skip
 
 
-def front_and_head(estimator: Any, table: Table) -> tuple[Any, Any] | None:
+def front_and_head(estimator: Any) -> tuple[Any, Any] | None:
     """Return the first steps of a fitted pipeline and its last step, or None where the two are to be asked as one.
 
-    The first steps are transformers that are known to treat rows one by one; yet some rows are tried, more of them
-    where functions of the user's are inside: they must come out to the last bit as they do alone.
+    The first steps are transformers that are known to treat rows one by one; see `rows_stay_alone`.
     """
     steps = _first_and_last(estimator)
-    if steps is None:
+    if steps is None or not all(
+        part is None or (_of_sklearn(part) and type(part).__name__ in _ALONE) for part in _kinds(steps[0])
+    ):
         return None
-    front, head = steps
-    kinds = [part for step in front.steps for part in _parts(step[1])]
-    if not all(part is None or (_of_sklearn(part) and type(part).__name__ in _ALONE) for part in kinds):
-        return None
-    alone_too = _PROBES if any(type(part).__name__ == "FunctionTransformer" for part in kinds) else 2
+    return steps
+
+
+def rows_stay_alone(front: Any, table: Table) -> bool:
+    """Return whether some rows, tried, come out of first steps to the last bit as they do alone; more of them are tried
+    where functions of the user's are inside."""
+    alone_too = _PROBES if any(type(part).__name__ == "FunctionTransformer" for part in _kinds(front)) else 2
     try:
         with without_warnings():
             x = sample_rows(table.schema, _PROBES, missing=False)
             whole = front.transform(table(x))
             alone = [front.transform(table(x[i : i + 1])) for i in range(alone_too)]
     except Exception:
-        return None
+        return False
     if not (isinstance(whole, np.ndarray) or hasattr(whole, "iloc") or hasattr(whole, "tocsr")):
-        return None
+        return False
     same = all(_same(take(whole, np.array([i])), one) for i, one in enumerate(alone))
-    return (front, head) if whole.shape[0] == _PROBES and same else None
+    return bool(whole.shape[0] == _PROBES and same)
 
 
 class ReadFront:
@@ -74,7 +77,7 @@ class ReadFront:
 
     def __init__(self, front: Any, table: Table, encoder: Encoder) -> None:
         self.front, self.table, self.encoder = front, table, encoder
-        self._read = [(part, dict(vars(part))) for step in front.steps for part in _parts(step[1])]
+        self._read = [(part, dict(vars(part))) for part in _kinds(front)]
         self._arrays = [
             (array, array.copy())
             for _, then in self._read
@@ -90,15 +93,20 @@ class ReadFront:
         return self.encoder.encode(x)
 
     def agrees(self, x: Floats) -> bool:
-        """Return whether the steps themselves make the same bits of those rows (m, d) without a missing value."""
+        """Return whether the steps themselves make the same bits of those rows (m, d) without a missing value, of all
+        together and of one alone."""
         x = x[np.isfinite(x).all(axis=1)]
-        try:
-            with without_warnings():
-                theirs = self.front.transform(self.table(x))
-        except Exception:  # they say so themselves when they are asked
-            return False
-        ours = self.encoder.encode(x)
-        return isinstance(theirs, np.ndarray) and theirs.dtype == ours.dtype and np.array_equal(theirs, ours)
+        for some in (x, x[:1]):
+            try:
+                with without_warnings():
+                    theirs = self.front.transform(self.table(some))
+            except Exception:  # they say so themselves when they are asked
+                return False
+            ours = self.encoder.encode(some)
+            same = isinstance(theirs, np.ndarray) and theirs.dtype == ours.dtype
+            if not (same and np.array_equal(theirs, ours)):
+                return False
+        return True
 
     def _as_read(self) -> bool:
         same = all(
@@ -115,8 +123,7 @@ def read_front(estimator: Any, table: Table, encoder: Encoder) -> tuple[ReadFron
     if steps is None or table.prepare is not None or encoder.ufuncs or encoder.parts:
         return None
     front, head = steps
-    parts = (part for step in front.steps for part in _parts(step[1]))
-    return (ReadFront(front, table, encoder), head) if all(map(_is_read, parts)) else None
+    return (ReadFront(front, table, encoder), head) if all(map(_is_read, _kinds(front))) else None
 
 
 def _arrays(value: Any) -> Iterator[np.ndarray]:
@@ -152,6 +159,12 @@ def _first_and_last(estimator: Any) -> tuple[Any, Any] | None:
 
 def _of_sklearn(part: Any) -> bool:
     return type(part).__module__.split(".")[0] == "sklearn"
+
+
+def _kinds(front: Any) -> Iterator[Any]:
+    """Yield all transformers of first steps."""
+    for _, step in front.steps:
+        yield from _parts(step)
 
 
 def _parts(part: Any) -> Iterator[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from wayforward.model.adapted import (
     without_warnings,
 )
 from wayforward.model.adapters.categories import categories_of, tells_categories
-from wayforward.model.adapters.in_steps import front_and_head, read_front
+from wayforward.model.adapters.in_steps import front_and_head, read_front, rows_stay_alone
 from wayforward.model.adapters.sklearn_inside import (
     decision_of,
     innermost,
@@ -174,12 +174,18 @@ def _native(estimator: Any, table: Table, name: str) -> Adapted:
     )
 
     adapted = partial(_adapted_in_steps, estimator, table, name, hint, fixed)
-    found = front_and_head(estimator, table) if fixed else None
+    found = front_and_head(estimator) if fixed else None
     if found is None:
         native = adapted(None, estimator)
     else:
         front, head = found
-        native = adapted(lambda x: front.transform(table(x)), head)
+        apart = adapted(lambda x: front.transform(table(x)), head)
+
+        @cache  # tried when it is first asked, which it seldom is: first steps that are read are done without it
+        def chosen() -> Predict:
+            return (apart if rows_stay_alone(front, table) else adapted(None, estimator)).predict
+
+        native = replace(apart, predict=lambda x: chosen()(x))
 
     def encoded(encoder: Encoder, rows: Floats | None) -> Predict | None:
         read = read_front(estimator, table, encoder)
