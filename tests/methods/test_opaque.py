@@ -152,6 +152,17 @@ def test_a_model_that_can_be_read_has_no_stand_in():
     assert plain.stand_in_ is None
 
 
+def test_a_stand_in_is_trained_once_for_a_problem_and_alike_for_the_same_question():
+    method, _, people = setting("mlp")
+    problem = method.problem_
+    assert make_method("local-search").fit(problem).stand_in_ is method.stand_in_
+    other = problem.decided_by(problem_of("rf").model, problem.target)  # which shares what was trained
+    assert make_method("local-search").fit(other).stand_in_ is not method.stand_in_
+    anew = make_method("local-search").fit(problem_of("mlp")).stand_in_
+    assert anew is not method.stand_in_
+    np.testing.assert_array_equal(anew.score(people), method.stand_in_.score(people))
+
+
 def test_what_was_asked_about_is_known_and_what_is_far_from_it_is_not():
     method, _, people = setting("mlp")
     population = method.problem_.population(people[:3])

@@ -49,11 +49,9 @@ def stand_in(problem: Problem, reference: Rows) -> Surrogate | None:
     """Return a stand-in for the problem's model; None where the model can be read, or too little is known of it, or
     something follows from an act, must be plausible or robust, or costs do not add up.
 
-    reference: accepted people to start from.
+    reference: accepted people to start from. It is trained once for a problem: whoever asks again gets the same one.
     """
     from importlib.util import find_spec
-
-    from wayforward.problem import Target
 
     model = problem.model
     plain = problem.independent and problem.plausibility is None and problem.robust is None
@@ -68,7 +66,19 @@ def stand_in(problem: Problem, reference: Rows) -> Surrogate | None:
         return None
     if problem.reference is None or len(problem.reference) < _LEAST or not len(reference):
         return None
-    rows = problem.reference
+    # copies of a problem share what was trained, and may differ in these
+    parts = model, problem.bound_target, problem.disclosure
+    made: tuple[Any, Surrogate | None] = problem.shared(
+        ("stand-in", *map(id, parts)), lambda: (parts, _learned(problem, reference))
+    )
+    return made[1]
+
+
+def _learned(problem: Problem, reference: Rows) -> Surrogate | None:
+    """Return the stand-in for a problem that can have one; None where too few labels are of one kind."""
+    from wayforward.problem import Target
+
+    rows = problem.require_reference()
     place = np.arange(len(rows))
     if len(place) > _MOST:  # an even, seedless thinning
         place = np.linspace(0, len(rows) - 1, _MOST).astype(np.int64)
