@@ -19,8 +19,22 @@ pytest.importorskip("torch")
 
 class TestContract(MethodContract):
     method = "ebr"
-    parameters = {"groups": "region", "proposals": 48, "rounds": 5}
+    parameters = {"groups": "region", "proposals": 48, "rounds": 5, "density": "kernel", "beta": 0.1}
     finds = 0.35
+
+
+@pytest.mark.parametrize("world", ["independent", "causal"])
+def test_densities_by_networks_answer_a_person_alone_as_among_others(world):
+    """The contract looks at densities by kernels, which are fitted at once."""
+    it = case("network", world, 0, 16)
+    method = Ebr(groups="region", proposals=48, rounds=5).fit(it.problem)
+    got = method.recommend(it.x, 2, seed=3)
+    assert got.found[it.refused, 0].mean() > 0.3
+    order = np.random.default_rng(1).permutation(16)[:9]
+    for who in (order, np.flatnonzero(it.refused)[1:2]):
+        again = method.recommend(it.x[who], 2, seed=3)
+        np.testing.assert_array_equal(again.action, got.action[who])
+        np.testing.assert_array_equal(again.cost, got.cost[who])
 
 
 LINE = Schema((Feature(name="a", kind="real", low=-20, high=20),))
