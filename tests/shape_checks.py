@@ -18,7 +18,6 @@ import importlib.machinery
 import inspect
 import re
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FunctionType, ModuleType
@@ -29,27 +28,26 @@ from jaxtyping import TypeCheckError, jaxtyped
 
 _PACKAGE = "wayforward."
 _OWN = ("wayforward.shapes", "wayforward.lazy")
-CHECKED: set[str] = set()  # qualified names of what is wrapped, for the test that asks
 CALLS = 16  # of a function within a test that are checked
-calls: Counter[str] = Counter()  # checked so far in this test, by qualified name
+CHECKED: dict[str, int] = {}  # qualified names of what is wrapped, and their places in `left`
+left: list[int] = []  # calls yet to be checked in this test: a list, for it is looked up at every call
 _LEFT_OUT = type("LeftOut", (), {})()  # an argument that was not given: a default is its author's
 
 
 @contextmanager
 def unchecked() -> Iterator[None]:
     """Check no shapes meanwhile, for a test of what the package itself says of wrong ones."""
-    before, calls_left = Counter(calls), dict.fromkeys(CHECKED, CALLS)
-    calls.update(calls_left)
+    before = left[:]
+    left[:] = [0] * len(left)
     try:
         yield
     finally:
-        calls.clear()
-        calls.update(before)
+        left[: len(before)] = before
 
 
 def start_test() -> None:
     """Check the first calls of every function again; called before each test."""
-    calls.clear()
+    left[:] = [CALLS] * len(left)
 
 
 def _shapes() -> dict[str, Any]:
@@ -81,9 +79,10 @@ def checked(function: FunctionType) -> Callable[..., Any]:
     if not notes or inspect.isgeneratorfunction(function):
         return function
     full_name = f"{function.__module__}.{function.__qualname__}"
-    CHECKED.add(full_name)
-    places = {name: place for place, name in enumerate(inspect.signature(function).parameters)}
-    given = [(places[name], name) for name in notes if name != "return"]
+    place = CHECKED.setdefault(full_name, len(left))
+    left.extend([CALLS] * (place == len(left)))
+    order = list(inspect.signature(function).parameters)
+    given = [(order.index(name), name) for name in notes if name != "return"]
     right: set[tuple[Any, ...]] = set()
 
     def look_at(values: tuple[Any, ...]) -> None:
@@ -101,9 +100,9 @@ def checked(function: FunctionType) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def sampled(*args: Any, **kwargs: Any) -> Any:
-        if calls[full_name] >= CALLS:
+        if not left[place]:
             return function(*args, **kwargs)
-        calls[full_name] += 1
+        left[place] -= 1
         values = tuple(args[at] if at < len(args) else kwargs.get(name, _LEFT_OUT) for at, name in given)
         look_at(values)
         result = function(*args, **kwargs)
