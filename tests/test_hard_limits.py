@@ -35,6 +35,11 @@ SMALL = {
     "prototypes": 3,
     "values": 6,
     "learners": 10,
+    "generations": 8,
+    "runs": 2,
+    "patience": 2,
+    "work": 50_000,
+    "proposals": 96,
 }
 
 
