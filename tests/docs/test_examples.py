@@ -27,7 +27,7 @@ FENCE = re.compile(
 )
 SHOWN = re.compile(r'^ *print\(.*\)  # "(?P<text>.+)"$')
 # Of these commands, settings that make the same files of fewer people.
-FEWER = {"demo": ["--n", "40"]}
+FEWER = {"demo": ["--n", "16"]}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
