@@ -177,7 +177,7 @@ FOUND: dict[
 def test_a_threshold_that_is_not_read_is_found(name: str) -> None:
     """Everybody is found, nobody goes far beyond it, and nothing is proved by it."""
     model, true = made(name)
-    problem, got = solved(model, Target(1))
+    problem, got = solved(model, Target(1), n=16)
     decision = problem.model.decision
     assert not decision.exact and not problem.bound_target.provable
     assert decision.above - decision.below < (
@@ -227,7 +227,7 @@ def made(name: str) -> tuple[Any, ...]:
 def test_a_label_that_follows_from_nothing_is_asked_for(name: str) -> None:
     """Everybody is found; the values that people see are the model's own, and a threshold counts these."""
     model, wanted = made(name)
-    problem, got = solved(model, Target(wanted), n=8)
+    problem, got = solved(model, Target(wanted), n=5)
     assert any("searches ask for the label itself" in note for note in problem.model.notes)
     assert problem.model.fast.kind == "label" and got.found.all()
     table = SCHEMA.decode(got.after[:, 0])

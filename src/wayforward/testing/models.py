@@ -280,7 +280,7 @@ class ModelContract:
             else Target(interval=(_upper(model, x), None))
         )
         problem = Problem(model.schema, model, target, data=x)
-        got = method("local-search").fit(problem).recommend(x[:30], 1, seed=1)
+        got = method("local-search").fit(problem).recommend(x[:12], 1, seed=1)
         assert (got.found[:, 0] & ~got.accepted).any()
         assert problem.reached(got.after[got.found])[0].all()
 
