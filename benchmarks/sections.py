@@ -481,7 +481,7 @@ def web(found: dict[str, Any]) -> str:
         "drawn moments while three applicants answered without a pause and a job ran. Of "
         f"{kills['accepted']} accepted answers {kills['lost']} were lost, of {kills['jobs']} jobs "
         f"{kills['half_done']} left half done; log or database were unsound {kills['unsound']} times. "
-        f"{kills['in_flight']} answers more were stored whose confirmation was cut off.\n",
+        f"{kills['in_flight']} answers more were stored whose confirmation was cut off. {kills['note']}\n",
     ]
     if load:
         rows = [[str(one[name]) for name in load["rows"][0]] for one in load["rows"]]
