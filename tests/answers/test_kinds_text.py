@@ -74,6 +74,19 @@ def test_who_has_no_lasting_plan_is_told_so(problem, two):
     assert no_lasting_text(two) == ""
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("", ""),
+        ("fewest", "fewest changes"),
+        ("cheapest+fewest", "least effort and fewest changes"),
+        ("cheapest+fewest+lasting", "least effort, fewest changes and made to last"),
+    ],
+)
+def test_what_an_option_is_best_at_is_a_list_as_people_write_it(two, kind, name):
+    assert kind_name(replace(two, kind=np.array([[kind, ""]], dtype=object)), 0) == name
+
+
 def test_one_plan_that_is_both_is_told_once(problem, two):
     one = problem.check(two.x, two.action[:, :1], k=2)
     one = replace(one, kind=np.array([["cheapest+lasting", ""]], dtype=object), meta=two.meta)

@@ -16,11 +16,10 @@ _NAMES = {
 
 def kind_name(one: Recourse, option: int, i: int = 0) -> str:
     """What an option of person i is the best at: "least effort and made to last"; '' where no kinds were asked for."""
-    text = ""
-    for kind in filter(None, one.kind[i, option].split("+")):
-        name = gettext(_NAMES[kind])
-        text = gettext("{first} and {last}", first=text, last=name) if text else name
-    return text
+    names = [gettext(_NAMES[kind]) for kind in one.kind[i, option].split("+") if kind]
+    if len(names) < 2:
+        return "".join(names)
+    return gettext("{first} and {last}", first=", ".join(names[:-1]), last=names[-1])
 
 
 def price_text(one: Recourse, option: int, i: int = 0, first: str = "") -> str:

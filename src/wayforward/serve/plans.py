@@ -82,12 +82,12 @@ def compared(plans: Sequence[PlanText], names: Sequence[str]) -> ComparedPlans:
     shared = [note for note in of_plan[0] if all(note in notes for notes in of_plan)]
     costs = [plan.cost for plan in plans]
     easiest = int(np.argmin(costs))
-    least = gettext("the least effort of these")
+    least, first = gettext("the least effort of these"), names[easiest].partition(":")[0]  # "Plan 1"
     return ComparedPlans(
         names=tuple(names),
         rows=tuple(rows),
         same=(*same, *shared),
-        effort=tuple(effort_text(cost / costs[easiest] - 1, names[easiest]) or least for cost in costs),
+        effort=tuple(effort_text(cost / costs[easiest] - 1, first) or least for cost in costs),
         notes=tuple(tuple(note for note in notes if note not in shared) for notes in of_plan),
     )
 
