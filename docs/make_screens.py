@@ -1,5 +1,7 @@
 """Photograph every screen of the web application: `python docs/make_screens.py` writes docs/_static/screens/NAME.webp.
 
+`--german FOLDER` walks the same ways in German, too, and puts its pictures there, to be looked at.
+
 It serves the demonstration on this machine's loopback from an empty folder, and walks through it as an applicant, an
 operator, an approver, an auditor and an administrator would, in Debian's chromium. Needs the extra web, playwright
 and Pillow.
@@ -7,6 +9,7 @@ and Pillow.
 
 from __future__ import annotations
 
+import argparse
 import io
 import re
 import shutil
@@ -23,6 +26,8 @@ from typing import Any
 
 from PIL import Image
 from playwright.sync_api import sync_playwright
+
+from wayforward.language import gettext, use_language
 
 OUT = Path(__file__).parent / "_static" / "screens"
 WIDE, NARROW = 1000, 320
@@ -76,28 +81,33 @@ def _wait(server: subprocess.Popen[bytes], address: str, out: Path) -> None:
 
 
 class Camera:
-    """A browser that stores what it sees; at most `high` pixels of a page, which has most of what matters."""
+    """A browser that stores what it sees; at most `high` pixels of a page, which has most of what matters. Texts are
+    given in English and looked for in the language in use."""
 
-    def __init__(self, page: Any, address: str) -> None:
-        self.page, self.address = page, address
+    def __init__(self, page: Any, address: str, out: Path) -> None:
+        self.page, self.address, self.out = page, address, out
         page.set_default_timeout(180_000)  # right after a first start much is compiled
 
     def take(self, name: str, high: int = 1400) -> None:
-        """Write the page as it is now: OUT/NAME.webp."""
+        """Write the page as it is now, as NAME.webp."""
         shown = self.page.screenshot(full_page=True)
         image = Image.open(io.BytesIO(shown)).convert("RGB")
         image = image.crop((0, 0, image.width, min(high, image.height)))
-        image.save(OUT / f"{name}.webp", quality=70, method=6)
+        image.save(self.out / f"{name}.webp", quality=70, method=6)
         print(f"{name}: {image.width} x {image.height}")
 
     def go(self, path: str) -> None:
         """Open a page."""
         self.page.goto(self.address + path)
 
-    def press(self, name: str) -> None:
+    def button(self, text: str, **values: int) -> Any:
+        """The first button whose name has this text."""
+        return self.page.get_by_role("button", name=gettext(text) % values).first
+
+    def press(self, text: str, **values: int) -> None:
         """Press a button and wait for what it opens."""
         with self.page.expect_navigation():
-            self.page.get_by_role("button", name=name).first.click()
+            self.button(text, **values).click()
 
     def look(self, scheme: str = "light", width: int = WIDE) -> None:
         """Change light and width."""
@@ -110,11 +120,11 @@ def applicant(camera: Camera, link: str) -> None:
     camera.go("/")
     camera.take("start")
     camera.page.goto(link)
-    if camera.page.get_by_role("heading", name="One moment").count():  # right after the start
+    if camera.page.locator("h1").inner_text() == gettext("One moment, please"):  # right after the start
         camera.take("warming")
-        camera.page.get_by_role("button", name="I agree").wait_for()
+        camera.button("I agree. Go on").wait_for(timeout=600_000)
     camera.take("decision")
-    camera.press("I agree")
+    camera.press("I agree. Go on")
     camera.take("limits")
     camera.press("Show plans")
     camera.take("plans")
@@ -127,8 +137,8 @@ def applicant(camera: Camera, link: str) -> None:
     camera.press("Compare")
     camera.take("compare")
     camera.go("/case/plans")
-    camera.press("Keep plan 1")
-    camera.press("Take a receipt")
+    camera.press("Keep plan %(n)s", n=1)
+    camera.press("Take a receipt of plan %(n)s", n=1)
     camera.take("receipt")
     for name in ("choices", "what-if", "letter", "delete"):
         camera.go(f"/case/{name}")
@@ -158,13 +168,15 @@ def staff(camera: Camera, role: str, password: str) -> None:
 
 
 def auditor(camera: Camera) -> None:
-    """Two audits, each of other made-up people, side by side; a case; the report."""
+    """Two audits, each of other made-up people, side by side, where they are not there yet; a case; the report."""
     from wayforward.answers import write_csv
     from wayforward.data import everyday, load
 
-    people = everyday.people(load("loan").split(test=0.3, seed=0)[1])
+    camera.go("/staff/jobs")
+    read = camera.page.get_by_role("link", name=gettext("Read the audit"))
+    people = [] if read.count() else everyday.people(load("loan").split(test=0.3, seed=0)[1])
     with tempfile.TemporaryDirectory() as folder:
-        for half in (people[:500], people[500:1000]):
+        for half in (people[:500], people[500:1000]) if len(people) else ():
             columns = everyday.schema().decode(half, like="dict")
             rows = zip(*(values.tolist() for values in columns.values()), strict=True)
             file = Path(folder) / "people.csv"
@@ -174,7 +186,7 @@ def auditor(camera: Camera) -> None:
             camera.press("Start")
     for _ in range(200):
         camera.go("/staff/jobs")
-        if camera.page.get_by_role("link", name="Read the audit").count() == 2:
+        if read.count() == 2:
             break
         time.sleep(3)
     camera.take("auditor-jobs")
@@ -184,7 +196,7 @@ def auditor(camera: Camera) -> None:
     camera.press("Show")
     camera.take("auditor-compare", 1900)
     camera.go("/staff/jobs")
-    report = camera.page.get_by_role("link", name="Read the audit").first.get_attribute("href") or ""
+    report = read.first.get_attribute("href") or ""
     camera.go(report)
     camera.take("auditor-report", 1900)
     camera.go(report.replace("/jobs/", "/audits/").replace("/audit.html", "/cases"))
@@ -205,9 +217,10 @@ def desk(camera: Camera) -> None:
 def researcher(camera: Camera) -> None:
     """Add a ready-made study and open it; its screens on one page, as its preview writes them; then take part."""
     camera.go("/staff/studies")
-    with camera.page.expect_navigation():
-        camera.page.locator(f"button[value={STUDY}]").click()
-    camera.press("Open ")
+    if not camera.page.locator("code.link").count():
+        with camera.page.expect_navigation():
+            camera.page.locator(f"button[value={STUDY}]").click()
+        camera.press("Open")
     camera.take("researcher-studies")
     link = camera.page.locator("code.link").first.inner_text()
     camera.page.context.clear_cookies()
@@ -217,7 +230,7 @@ def researcher(camera: Camera) -> None:
     camera.take("participant-way-back")
     camera.go("/study")
     camera.take("participant-consent")
-    camera.press("I agree")
+    camera.press("I agree, begin")
     camera.page.fill("#f0", "40")
     camera.press("Continue")
     camera.take("participant-screen")
@@ -229,22 +242,34 @@ def researcher(camera: Camera) -> None:
         camera.take("study-preview", 1300)
 
 
+def walk(camera: Camera, link: str, passwords: dict[str, str]) -> None:
+    """Go everybody's way."""
+    camera.look()
+    applicant(camera, link)
+    for role in STAFF:
+        staff(camera, role, passwords[role])
+        more = {"researcher": researcher, "auditor": auditor, "operator": desk}.get(role)
+        if more is not None:
+            more(camera)
+
+
 def main() -> None:
     """Take them all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--german", type=Path, metavar="FOLDER")
+    german = parser.parse_args().german
+    places = {"en": OUT} | ({} if german is None else {"de": german})
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    OUT.mkdir(parents=True, exist_ok=True)
     with demonstration() as (address, links, passwords), sync_playwright() as driver:
         browser = driver.chromium.launch(
             executable_path=chromium, args=["--no-sandbox", "--disable-dev-shm-usage"]
         )
-        camera = Camera(browser.new_context().new_page(), address)
-        camera.look()
-        applicant(camera, links[1])
-        for role in STAFF:
-            staff(camera, role, passwords[role])
-            more = {"researcher": researcher, "auditor": auditor, "operator": desk}.get(role)
-            if more is not None:
-                more(camera)
+        # the second of the three has one plan alone
+        for link, (language, out) in zip(links[::2], places.items(), strict=False):
+            out.mkdir(parents=True, exist_ok=True)
+            page = browser.new_context(locale=language).new_page()
+            with use_language(language):
+                walk(Camera(page, address, out), link, passwords)
         browser.close()
 
 
