@@ -351,6 +351,18 @@ def test_the_flat_forest_says_what_the_model_says(forest, frame):
     np.testing.assert_allclose(p, forest.outputs(x)[:, 1], atol=1e-12)
 
 
+def test_a_forest_that_was_let_go_of_is_read_again_alike(forest, frame):
+    before, x = forest.forest, forest.schema.encode(frame)[:40]
+    outputs = forest.outputs(x)
+    forest.forget_inside()
+    assert "flat" not in vars(forest.fast)
+    np.testing.assert_array_equal(forest.outputs(x), outputs)
+    again = forest.forest
+    assert again is not before and forest.forest is again
+    for name, value in vars(before).items():
+        np.testing.assert_array_equal(getattr(again, name), value, err_msg=name)
+
+
 def test_missing_values_take_the_learned_side(schema, frame, y):
     for head in (
         HistGradientBoostingClassifier(max_iter=9),

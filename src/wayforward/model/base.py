@@ -359,6 +359,9 @@ class Model(ABC):
         """The model as a tree ensemble, or None."""
         return None
 
+    def forget_inside(self) -> None:
+        """Free what only a look inside takes, such as `forest`: for a model that is only asked."""
+
     @property
     def network(self) -> Network | None:
         """The model as a differentiable torch network, built on first use, or None. Raises: MissingExtra."""

@@ -146,6 +146,9 @@ class Fast:
         """See Model.forest."""
         return None
 
+    def forget(self) -> None:
+        """Free what only a look inside takes, such as `forest`; it is read again for whoever looks."""
+
     def network(self) -> Network | None:
         """See Model.network."""
         form = self.dense()

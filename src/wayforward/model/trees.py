@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,8 +51,9 @@ class ForestFast(Fast):
     kind = "forest"
     access = Access.WHITE_BOX
 
-    def __init__(self, encoder: Encoder, trees: EncodedTrees) -> None:
-        self.schema, self.encoder, self.link = encoder.schema, encoder, trees.link
+    def __init__(self, encoder: Encoder, trees: EncodedTrees, read: Callable[[], EncodedTrees]) -> None:
+        """trees: what `read` gives, which is asked again after `forget`."""
+        self.schema, self.encoder, self.link, self._read = encoder.schema, encoder, trees.link, read
         self.base, self.divisor = trees.base, trees.divisor
         self.flat = flatten(encoder, trees)
         leaf = self.flat.leaf >= 0
@@ -65,6 +66,15 @@ class ForestFast(Fast):
         whole = self.compiled.trees.leaf
         # leaves that fixed point tells apart as the object itself does: equal sums then mean equal bits
         self._exact = bool((np.ldexp(whole.astype(np.float64), -self.bits) == self.flat.value).all())
+
+    @cached_property
+    def flat(self) -> FlatForest:
+        """The forest as others look into it; after `forget` read anew."""
+        return flatten(self.encoder, self._read())
+
+    def forget(self) -> None:
+        """See Fast.forget."""
+        vars(self).pop("flat", None)
 
     def finish(self, sums: Ints) -> Floats:
         """Fixed-point leaf sums (m, q) -> outputs (m, c)."""

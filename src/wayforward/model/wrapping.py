@@ -162,6 +162,11 @@ class Wrapped(Portable, Model):
         """See Model.forest."""
         return None if self.fast is None else self.fast.forest()
 
+    def forget_inside(self) -> None:
+        """See Model.forget_inside."""
+        if self.fast is not None:
+            self.fast.forget()
+
     @property
     def network(self) -> Network | None:
         """See Model.network."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,6 @@ def _booster(
     def fast() -> Fast:
         if encoding is None:
             raise NotRead("it is asked on tables, or through a function")
-        return ForestFast(encoding, read_trees(booster))
+        return ForestFast(encoding, read_trees(booster), partial(read_trees, booster))
 
     return replace(native, read=fast)

@@ -449,4 +449,4 @@ def _forest_head(head: Any, encoder: Encoder) -> Fast | None:
         trees = read_trees(head)
     except NotRead:
         return None
-    return ForestFast(encoder, trees)
+    return ForestFast(encoder, trees, partial(read_trees, head))

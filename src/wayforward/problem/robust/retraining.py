@@ -135,6 +135,8 @@ class Retraining:
 
         people, before = problem.require_reference(), problem.reference_reached
         wrapped = [wrap(model, problem.schema) for model in models]
+        for model in wrapped:
+            model.forget_inside()  # they judge, and nobody searches in them
         again = AllModels(wrapped).fit(problem).votes(people)
         rate, rates = float(before.mean()), again.mean(1)
         self._trained["agreement"] = round(float((again == before).mean()), 4)
