@@ -1277,6 +1277,14 @@ def test_a_page_that_is_not_read_changes_nothing(reply, words):
     assert d.to_dict() == before
 
 
+def test_what_was_said_of_a_page_may_be_said_again():
+    d = Dialogue(shares(), SHARES, elicitor=None, questionnaire="page")
+    again = d.answer("pay: no; Marzipan")
+    assert again.kind == "page" and d.preferences.frozen[0, 0]
+    d.answer("pay: no; years up to 5")
+    assert d.ask().stage == "plan" and d.preferences.high[0, 2] == 5
+
+
 def test_what_was_read_of_a_page_is_kept_and_only_the_rest_is_asked_again():
     d = Dialogue(shares(), SHARES, elicitor=None, questionnaire="page")
     first = d.ask()

@@ -122,6 +122,8 @@ def test_who_does_not_mind_has_no_limit_and_no_preference(reply):
     assert page.preferences.frozen[0].sum() == 1 and np.isinf(page.preferences.high).all()
     with pytest.raises(ReplyError):
         page.answer(reply)
+    with pytest.raises(ReplyError, match="No plan changes your age"):
+        talk(questionnaire="page").answer("age: no")
     pair = choosing()
     question = pair.ask()
     assert question.stage == "choices"

@@ -226,7 +226,10 @@ def _read_wish(c: Conversation, reply: Any) -> Wish | None:
         return {"act": act}
     if (deadline := _deadline(c, reply)) is not None:
         return deadline
-    may = np.flatnonzero(c.problem.population(c.x, c.preferences).may[0]).tolist()
+    can = c.problem.population(c.x, c.preferences).may[0]
+    if item is not None and item.what == "page":  # what was said of the page before may be said again
+        can = can | c.asking.may[0]
+    may = np.flatnonzero(can).tolist()
     if isinstance(reply, dict):
         return _plain_wish(c, reply, may)
     if (most := most_changes(reply)) is not None:
@@ -402,7 +405,11 @@ def _page_part(c: Conversation, one: str, codes: Sequence[str]) -> Wish:
     if one.isdigit():
         options = [Option(str(i + 1), name) for i, name in enumerate(codes)]
         return {"feature": codes[chosen(one, options)], "can": False}
-    wish = _read_wish(c, one)
+    try:
+        wish = _read_wish(c, one)
+    except ReplyError:
+        _check_named(c, one, codes)
+        raise
     j = feature_named(one, c.schema, [c.schema.index(name) for name in codes])
     if wish is None and j is None:
         wish = _only_level(c, one, codes)
