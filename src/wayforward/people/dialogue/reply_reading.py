@@ -434,11 +434,12 @@ def _only_level(c: Conversation, one: str, codes: Sequence[str]) -> Wish | None:
 
 def _check_named(c: Conversation, text: str, codes: Sequence[str]) -> None:
     """Raises: ReplyError where a text begins with a feature of which no plan makes use."""
+    typed = plain(text.replace(":", " "))
     for feature in c.schema.features:
         if feature.name in codes:
             continue
         names = {plain(feature.name), plain(words.label(feature)), plain(feature.text_label)}
-        if any(plain(text) == name or plain(text).startswith(f"{name} ") for name in names):
+        if any(typed == name or typed.startswith(f"{name} ") for name in names):
             raise ReplyError(
                 gettext(
                     "No plan changes your {name}, so there is nothing to say about it.",
