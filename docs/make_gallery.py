@@ -426,7 +426,7 @@ def both_sides() -> Figure:
     asked = wf.ImageProblem(network, images, favourable=8, units="pixels", span=made.span)
     threes = made.images[1200:][made.labels[1200:] == 3][:14]
     shown = (
-        wf.method("abele", latent=12, epochs=60)
+        wf.method("abele", latent=12, epochs=300)
         .fit(asked.problem(threes[0]))
         .exemplars(asked.rows(threes), 2)
     )

@@ -82,7 +82,7 @@ class ArrayProblem(UnitProblem[Answer]):
         sizes = np.array([self._size(one) for one in self.examples])
         for size in np.unique(sizes):
             at = np.flatnonzero(sizes == size)
-            problem = self._of_size(int(size))
+            problem = self.of_size(int(size))
             good[at] = problem.reached(self._rows([self.examples[i] for i in at], problem))[0]
         if labels is not None:
             known = np.asarray(labels)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
+from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -75,12 +76,12 @@ class UnitProblem(ABC, Generic[Answer]):
 
     def problem(self, thing: Any, /) -> Problem:
         """Return the problem that a thing belongs to: that of things of about as many units."""
-        return self._of_size(self._largest(self._all([thing])))
+        return self.of_size(self._largest(self._all([thing])))
 
     def rows(self, things: Any, /) -> np.ndarray:
         """Return things as rows (n, d) of the problem of the largest. Raises: DataError for the first odd one."""
         contents = self._all(things)
-        return self._rows(contents, self._of_size(self._largest(contents)))
+        return self._rows(contents, self.of_size(self._largest(contents)))
 
     def wishes(self, things: Any, /, keep: Any = (), most: int | None = None) -> Preferences | None:
         """Return the wishes in the rows of `rows`: units that stay, and how many may go at most; None without any."""
@@ -139,13 +140,13 @@ class UnitProblem(ABC, Generic[Answer]):
         how: dict[str, Any],
     ) -> Recourse:
         """Answer things that were read, as rows of the problem of the largest."""
-        wide = self._of_size(self._largest(contents))
+        wide = self.of_size(self._largest(contents))
         sizes = np.array([self._size(one) for one in contents])
         time_given = Deadline.of(how.get("deadline"))
         whole_time = None if time_given is None else time_given.begun(len(contents))
         parts, order = [], []
         for size in np.unique(sizes).tolist():
-            problem = self._of_size(size)
+            problem = self.of_size(size)
             at = np.flatnonzero(sizes == size)
             some = [contents[i] for i in at]
             wishes = self._wishes(some, keep, most)
@@ -180,7 +181,7 @@ class UnitProblem(ABC, Generic[Answer]):
         units = [self._fixed_units(one, keep) for one in contents]
         if not any(units) and most is None:
             return None
-        schema = self._of_size(self._largest(contents)).schema
+        schema = self.of_size(self._largest(contents)).schema
         wish = Preferences.none(schema, len(contents))
         frozen = wish.frozen.copy()
         for i, some in enumerate(units):
@@ -188,7 +189,14 @@ class UnitProblem(ABC, Generic[Answer]):
         wish = replace(wish, frozen=frozen)
         return wish if most is None else wish.at_most(most)
 
-    def _of_size(self, size: int) -> Problem:
+    def copied(self) -> Self:
+        """Return a copy that makes problems of its own."""
+        other = copy(self)
+        other._problems = {}
+        return other
+
+    def of_size(self, size: int) -> Problem:
+        """Return the problem of things that take so many columns."""
         if size not in self._problems:
             self._problems[size] = self._make(size)
         return self._problems[size]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -102,7 +101,7 @@ class TextProblem(UnitProblem[TextRecourse]):
         ):
             return got
         # Searches and the judge count words by themselves: the pipeline itself reads the very strings that are told.
-        whole = self._by_strings._of_size(wide.schema.d - 1)
+        whole = self._by_strings.of_size(wide.schema.d - 1)
         odd = np.unique(who[~whole.reached(got.after[who, option])[0]])
         if not odd.size:
             return got
@@ -115,8 +114,8 @@ class TextProblem(UnitProblem[TextRecourse]):
     @cached_property
     def _by_strings(self) -> TextProblem:
         """The same, by strings alone: nothing of the pipeline is read."""
-        other = copy(self)
-        other._quick, other._problems = False, {}
+        other = self.copied()
+        other._quick = False
         return other
 
     def _make(self, size: int) -> Problem:
