@@ -14,6 +14,7 @@ from wayforward.cli.app import app
 from wayforward_studies.checkpoints import Checkpoints
 from wayforward_studies.icarma import run as running
 from wayforward_studies.icarma.setting import IcarmaSetting
+from wayforward_studies.pages import stem
 
 
 @pytest.fixture(autouse=True)
@@ -122,3 +123,20 @@ def test_a_broken_file_is_made_again(tmp_path: Path) -> None:
     np.testing.assert_array_equal(stages.arrays("stage", [1], make)["a"], [0, 1, 2])
     stages.arrays("stage", [2], make)
     assert len(made) == 3
+
+
+def test_pages_that_are_computed_need_nothing(tmp_path: Path) -> None:
+    """Budde et al. (2026): two zeros a line are left of Table 4; whole scores give these weights only."""
+    replicate("--extra rankings --extra profiles --out out")
+    data = json.loads((tmp_path / "out/rankings.json").read_text())
+    assert [check["verdict"] for check in data["findings"]] == ["as published"]
+    assert sum(row["reverse"] for row in data["lines"]) == pytest.approx(1, abs=1e-5)
+    data = json.loads((tmp_path / "out/profiles.json").read_text())
+    assert [row["convex"] for row in data["lines"]] == [1, 2, 5, 10]
+    assert (tmp_path / "out/profiles.svg").is_file()
+
+
+def test_other_seeds_have_files_of_their_own() -> None:
+    assert running.IcarmaRequest(seed=3).file("table-1-loan") == "table-1-loan-seed-3"
+    assert running.IcarmaRequest(seed=3, n=9).file("table-1-loan") == "table-1-loan-seed-3-quick"
+    assert stem("table-1-loan-seed-3-quick") == "table-1-loan" and stem("table-1") == "table-1"

@@ -6,7 +6,7 @@ Segregation, ICML.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -32,7 +32,6 @@ class AsRunTablesRequest(Request):
     seeds: int = SEEDS
     n: int = MOST
     out: Path = Path("docs/replication/balanced")
-    tables: tuple[int, ...] = field(default=(), init=False)
 
     def __post_init__(self) -> None:
         known("extra page", self.extras, PAGES)
@@ -71,7 +70,7 @@ class AsRunTablesReplication(BalancedReplication):
                 people[setting] = self._people(setting)
                 tick(len(lines))
         rows = tuple(row for line in lines for row in line.rows())
-        made = {key: value for key, value in request.to_dict().items() if key not in ("extras", "tables")}
+        made = {key: value for key, value in request.to_dict().items() if key != "extras"}
         made |= {"origin": {line.setting: dict(line.origin) for line in lines}, "people": people}
         return Page(self.paper, request.file(name), _TITLE, rows, (), made)
 

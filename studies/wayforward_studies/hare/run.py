@@ -29,7 +29,7 @@ from wayforward_studies.hare.published import (
 from wayforward_studies.hare.setting import HareData
 from wayforward_studies.hare.study import NOISES, HareStudy, known_base, parameters_of, table_of
 from wayforward_studies.hare.tables import TOLERANCE, CaseResult, Value, checks, stated_base, table
-from wayforward_studies.pages import Page, save
+from wayforward_studies.pages import Page, Table, save
 from wayforward_studies.replication import Replication, Request, at_least, checksums, known, made_with
 from wayforward_studies.verdicts import Check
 
@@ -112,12 +112,11 @@ class HareReplication(Replication):
             return self._parts(name)
         if name.startswith("table-"):
             number = int(name.removeprefix("table-"))
-            title, found = f"Table {number}. {TITLES[number]}", ()
+            title = f"Table {number}. {TITLES[number]}"
         else:
             title = _EXTRA[name][0]
         lines = self.lines(self.queries(name))
-        if name in _EXTRA:
-            found = _extra_checks(name, lines)
+        found = _extra_checks(name, lines)  # those of the paper are read from the rows
         file = self.request.file(name)
         drawn = _figure(
             name, [line for line in lines if not line.way.keep or name in _EXTRA], self.request.out, file
@@ -131,12 +130,13 @@ class HareReplication(Replication):
         made, name = page.provenance, page.stem
         if name == "parts":
             none = "No tolerance: the paper has no such numbers."
-            shown = (parts.table(page.rows),)
-            return replace(page, intro=parts.INTRO, tolerance=none, tables=shown, notes=_notes(made))
+            split = (parts.table(page.rows),)
+            return replace(page, intro=parts.INTRO, tolerance=none, tables=split, notes=_notes(made))
         lines = [CaseResult.of(row, made["base GTP"], made["seeds"]) for row in page.rows]
         measures = MEASURES if name == "table-4" else MEASURES[:4] if name in _WITH_SUCCESS else MEASURES[:2]
         printed, kept = ([line for line in lines if line.way.keep is ours] for ours in (False, True))
-        shown, found = (table(lines, measures),), page.checks
+        shown: tuple[Table, ...] = (table(lines, measures),)
+        found = page.checks
         intro = _EXTRA[name][1] if name in _EXTRA else _TABLES[int(name[-1])]
         as_printed = any(line.way.budget for line in printed)
         both = as_printed and any(line.paper for line in kept)

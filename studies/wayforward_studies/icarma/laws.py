@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -113,7 +113,8 @@ def _supports(rows: Sequence[Row]) -> tuple[Check, ...]:
 def profiles() -> list[Row]:
     """A row for each score: its weight by profile, w from 1 to 10."""
     score = np.arange(1, LEVELS + 1)
-    weight = {name: score_weights(score, LEVELS, profile=name) for name in PROFILES}  # type: ignore[arg-type]
+    shapes: dict[str, Any] = {name: name for name in PROFILES}
+    weight = {name: score_weights(score, LEVELS, profile=shape) for name, shape in shapes.items()}
     return [
         {"score": int(s), **{name: float(weight[name][i]) for name in PROFILES}} for i, s in enumerate(score)
     ]
@@ -126,14 +127,12 @@ def figure() -> Figure:
         drawn = new_figure(5.0, 3.4)
         ax = drawn.subplots()
         for (line, mark, colour), name in zip(LINES, PROFILES, strict=False):
-            shape: str = name
-            ax.plot(
-                score, score_weights(score, LEVELS, profile=shape), ls=line, color=colour, lw=1.8, label=name
-            )  # type: ignore[arg-type]
+            shape: Any = name
+            weight = score_weights(score, LEVELS, profile=shape)
+            ax.plot(score, weight, ls=line, color=colour, lw=1.8, label=name)
             whole = np.arange(1, LEVELS + 1)
-            ax.plot(
-                whole, score_weights(whole, LEVELS, profile=shape), ls="", marker=mark, color=colour, ms=6
-            )  # type: ignore[arg-type]
+            marked = score_weights(whole, LEVELS, profile=shape)
+            ax.plot(whole, marked, ls="", marker=mark, color=colour, ms=6)
         ax.set_xlabel("score, 1 the easiest")
         ax.set_ylabel("weight of the cost")
         ax.set_xticks(range(1, LEVELS + 1))

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from wayforward.errors import require
 from wayforward.preferences import GAMMAS, Preferences, draw_rankings, draw_thresholds
 from wayforward_studies.icarma.measures import measure, per_person
 from wayforward_studies.icarma.preferences import LEVELS
@@ -257,8 +258,7 @@ def rescaled_law(n: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
 
 def by_logit(model: Any, x: np.ndarray, wishes: Preferences) -> np.ndarray:
     """(n, d) bool: where the logit of class 1 alone is above 0, of the features that a person can act on."""
-    import torch
-
+    torch = require("torch", extra="torch")
     people = model.problem_.population(x, wishes)
     wish, may = model._seen(people)
     engine = model.engine_
