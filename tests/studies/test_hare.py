@@ -321,5 +321,5 @@ def test_a_base_method_that_is_not_there_is_noted(monkeypatch: pytest.MonkeyPatc
     )
     page = HareReplication(request, tables={"compas": small()}).page("table-1")
     gone = [row for row in page.rows if row["base"] == "clue"]
-    assert len(gone) == 3 and all("no such method" in row["note"] for row in gone)
+    assert len(gone) == 5 and all("no such method" in row["note"] for row in gone)
     assert all(row["gtp"] is not None for row in page.rows if row["base"] != "clue")

@@ -167,9 +167,8 @@ class HareReplication(Replication):
         if name in _EXTRA:
             return [query for query in _EXTRA[name][2] if self.request.about(query[0])]
         rows_ = self.request.rows(int(name.removeprefix("table-")))
-        return [(row.case, row.way, row) for row in rows_] + [
-            (row.case, row.way.kept, row) for row in rows_ if row.way.budget
-        ]
+        printed: list[Query] = [(row.case, row.way, row) for row in rows_]
+        return printed + [(row.case, row.way.kept, row) for row in rows_ if row.way.budget]
 
     def _parts(self, name: str) -> Page:
         request = self.request
