@@ -231,8 +231,8 @@ def _seeds(rows: Iterable[Row]) -> Table:
         if row["again"]
     )
     text = (
-        "Tables measured once more with other seeds (papers that are not named have none yet). A verdict that is listed "
-        "hangs on the seeds, those of the other numbers do not as far as a second set can show."
+        "Tables measured once more with other seeds (papers that are not named have none yet). A verdict that is "
+        "listed hangs on the seeds, those of the other numbers do not as far as a second set can show."
     )
     return Table(heads, lines, "Other seeds", text)
 
