@@ -84,7 +84,7 @@ def kind_notes(one: Recourse, option: int, i: int = 0, first: str = "", *, besid
     if "lasting" in one.kind[i, option]:
         out += [gettext("It is also the plan that is made to last.")] if one.found[i].sum() == 1 else []
         out += [gettext("Made to last means: it should still be a yes when the model is trained again.")]
-    if count and beside and any(_survived(one, o, i) for o in np.flatnonzero(one.found[i, :option])):
+    if count and beside and any(_survived(one, o, i) for o in np.flatnonzero(one.found[i, :option]).tolist()):
         text = gettext("In the same test, {yes} of {n} said yes to this plan.", yes=count[0], n=count[1])
         out += [text]
     elif count:
