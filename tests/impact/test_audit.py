@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import re
 from dataclasses import replace
@@ -589,6 +590,39 @@ def test_how_few_fared_is_nowhere_in_an_audit_and_cannot_be_worked_out(seed):
         count = int((refused & (label == club_name)).sum()) - told_of
         shown = [g for g in row if g["answered"] and g["found"] is not None]
         assert club_name not in outcomes or not shown or count == 0 or (count >= 3 and len(out) > 1)
+    sex = np.where(x[:, 0] == 0, "female", "male")
+    for figure, counted in (("found", refused), ("refused", np.ones(len(x), dtype=bool))):
+        follows = worked_out(told, figure, {"club": label, "sex": sex})
+        for club_name, sex_name in itertools.product((*names, None), ("female", "male", None)):
+            who = (
+                counted
+                & ((label == club_name) | (club_name is None))
+                & ((sex == sex_name) | (sex_name is None))
+            )
+            assert not 0 < who.sum() < 3 or not follows(club_name, sex_name), (figure, club_name, sex_name)
+
+
+def worked_out(told, figure, labels):
+    """Which sums over parts of people follow from all that is told of a figure: those in the span of its equations."""
+    first, second = labels
+    cells = list(itertools.product(np.unique(labels[first]), np.unique(labels[second])))
+    equations = [[1.0] * len(cells)]
+    for attribute in told["attributes"]:
+        for group in attribute["groups"]:
+            if group[figure] is None:
+                continue
+            at = dict.fromkeys(labels)
+            if attribute["intersection"]:
+                at = dict(zip(labels, group["group"].split(" and "), strict=True))
+            else:
+                at[attribute["name"]] = group["group"]
+            equations.append([inside(cell, at.values()) for cell in cells])
+    rank = np.linalg.matrix_rank(equations)
+    return lambda *at: np.linalg.matrix_rank([*equations, [inside(cell, at) for cell in cells]]) == rank
+
+
+def inside(cell, at):
+    return float(all(b is None or a == b for a, b in zip(cell, at, strict=True)))
 
 
 def test_groups_asked_for_the_same_are_told_so_and_no_feature_is_the_most_apart():

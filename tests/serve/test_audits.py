@@ -20,7 +20,12 @@ from wayforward.evaluate import stats
 from wayforward.groups import Groups
 from wayforward.impact.audit.figures import GroupFigures
 from wayforward.impact.audit.gaps import rate_gap
-from wayforward.impact.audit.suppression import cells_of_few, suppress_few_outcomes, without_small_groups
+from wayforward.impact.audit.suppression import (
+    cells_of_few,
+    suppress_few_outcomes,
+    to_withhold,
+    without_small_groups,
+)
 from wayforward.serve import audits
 from wayforward.serve.audits import FEWEST, Cell
 from wayforward.serve.jobs import FAILED, NoSuchJob
@@ -162,6 +167,9 @@ def test_how_few_fared_cannot_be_worked_out_from_the_others(seed):
         assert all(n == 0 or n >= FEWEST for n in shown)
         assert (rest := counts.sum() - sum(shown)) == 0 or rest >= FEWEST or not shown
     for one in told:
+        assert (
+            not one.served[0].n or one.figures["cost"].n or not one.found
+        )  # nor within which budget few have a plan
         plain = one.to_dict(("f",))
         assert (
             (plain["found"] is None)
@@ -172,6 +180,24 @@ def test_how_few_fared_cannot_be_worked_out_from_the_others(seed):
     whole = suppress_few_outcomes(figures, 0, 0, FEWEST, whole=True)
     small = ((answered[:4] > 0) & (answered[:4] < FEWEST)).any()
     assert any(one.figures["usable"].n for one in whole) != small
+
+
+def test_a_number_that_follows_from_several_sums_at_once_is_guarded():
+    """Two squares of withheld parts, joined by one part alone: rows and columns leave two or more, and yet tell it."""
+    counts = np.full((4, 4), 20)
+    counts[:2, :2] = counts[2:, 2:] = 9
+    counts[1, 2] = 1
+    few = [*np.flatnonzero((counts == 9).reshape(-1)).tolist(), 6]
+    rows = np.arange(16).reshape(4, 4)
+    sums = [*rows.tolist(), *rows.T.tolist()]
+    equations = np.array([[float(g in one) for g in range(16)] for one in sums])
+    out = to_withhold(counts.reshape(-1).tolist(), 0, 3, sums=sums, hidden=set(few) - {6})
+    assert set(few) < out  # another part is withheld besides
+    alone = np.eye(16)[6]
+    for told_of, follows in ((set(few), True), (out, False)):
+        known = np.vstack([equations, np.eye(16)[[g for g in range(16) if g not in told_of]]])
+        rank = np.linalg.matrix_rank(known)
+        assert (np.linalg.matrix_rank(np.vstack([known, alone])) == rank) == follows
 
 
 def figures_of(answered, found):
@@ -190,6 +216,7 @@ def figures_of(answered, found):
         True,
         estimates,
         (0.5,),
+        served=(estimates["usable"],),
     )
 
 

@@ -13,7 +13,12 @@ from wayforward.impact.audit.figures import RATES, GroupFigures, Measured, group
 from wayforward.impact.audit.gaps import Gap, mean_gap, rate_gap
 from wayforward.impact.audit.result import AttributeAudit
 from wayforward.impact.audit.strata import Simpson, gaps_among_alike
-from wayforward.impact.audit.suppression import quoted_list, suppress_few_outcomes, suppress_small_groups
+from wayforward.impact.audit.suppression import (
+    Crossing,
+    quoted_list,
+    suppress_few_outcomes,
+    suppress_small_groups,
+)
 from wayforward.impact.audit.wording import EVERYBODY_ELSE
 from wayforward.impact.privacy import FEWEST
 from wayforward.language import Translatable, gettext, translated
@@ -26,18 +31,27 @@ _COMPARED = ("refused", "usable", "proved", "plausible", "cost", "burden", "cost
 _COMPARED_CROSSED = ("refused", "usable", "cost")  # of parts of two attributes: many groups, so few measures
 
 
-def compare(measured: Measured, groups: Groups, parts: tuple[Groups, Groups] | None = None) -> AttributeAudit:
-    """Measure and compare the groups of one attribute, or those where two attributes meet (parts)."""
+def compare(
+    measured: Measured,
+    groups: Groups,
+    parts: tuple[Groups, Groups] | None = None,
+    beside: Sequence[AttributeAudit] = (),
+) -> AttributeAudit:
+    """Measure and compare the groups of one attribute, or those where two attributes meet (parts).
+
+    beside: what is told of each attribute by itself, which parts must not tell more of.
+    """
     crossed = parts is not None
+    crossing = None if parts is None else _crossing(*parts, beside)
     measured.progress(f"comparing by {groups.name}", 0, 1)
     figures = tuple(group_figures(measured, name, groups.mask(g)) for g, name in enumerate(groups.names))
     unlabelled = int((groups.member < 0).sum())
-    figures, notes = suppress_small_groups(figures, unlabelled, measured.smallest)
+    figures, notes = suppress_small_groups(figures, unlabelled, measured.smallest, crossing)
     label = groups.member[measured.who]
     rest = label < 0
     figures = suppress_few_outcomes(
         figures, int(rest.sum()), int((rest & measured.has_cost).sum()), measured.fewest,
-        whole=crossed and measured.fewest > FEWEST, sums=() if parts is None else _sums_of(*parts),
+        whole=crossed and measured.fewest > FEWEST, crossing=crossing,
     )  # fmt: skip
     by_answers, of_all = pairs_of(figures, crossed), pairs_of(figures, crossed, of_all=True)
     notes += _notes(figures, crossed, bool(of_all), measured.smallest, measured.fewest)
@@ -74,10 +88,12 @@ def compare(measured: Measured, groups: Groups, parts: tuple[Groups, Groups] | N
     )
 
 
-def _sums_of(a: Groups, b: Groups) -> list[list[int]]:
-    """Return the parts, as `Groups.cross` counts them, that make up each group of two attributes."""
+def _crossing(a: Groups, b: Groups, beside: Sequence[AttributeAudit]) -> Crossing:
+    """Return the parts, as `Groups.cross` counts them, that make up each group of two attributes, and what is told."""
     rows = [[i * b.n_groups + j for j in range(b.n_groups)] for i in range(a.n_groups)]
-    return rows + [list(column) for column in zip(*rows, strict=True)]
+    known = {one.name: one.groups for one in beside if not one.crossed}
+    figures = [f for one in (a, b) for f in known.get(one.name, (None,) * one.n_groups)]
+    return Crossing.of(rows + [list(column) for column in zip(*rows, strict=True)], figures)
 
 
 def pairs_of(figures: Sequence[GroupFigures], crossed: bool, of_all: bool = False) -> list[Pair]:

@@ -68,8 +68,9 @@ class GroupFigures:
     quarters and nine in ten of the answered are served, inf where so many never are. compared: enough answered
     people to; compared_refused: enough people to compare who is refused, which needs no answer.
     withheld: so few that a mean would tell of a person; how many were refused and answered is published. Where one or
-    two have a plan, acted_on, needed and curve are withheld, too. hidden: why nothing of the group is on the page and
-    in JSON, counts included; '' where it is published. counts_withheld: how the answered ended is not told, either.
+    two have a plan, acted_on, served, needed and curve are withheld, too. hidden: why nothing of the group is on the
+    page and in JSON, counts included; '' where it is published. counts_withheld: how the answered ended is not told,
+    either.
     """
 
     name: str
@@ -241,7 +242,7 @@ def group_figures(measured: Measured, name: str, member: Mask) -> GroupFigures:
         compared_refused=int(member.sum()) >= enough,
         figures=_estimates(measured, member, mine, withheld),
         acted_on=tuple(float(v) for v in acted.mean(0)) if len(acted) else (float("nan"),) * d,
-        served=tuple(stats.rate(cost <= b * (1 + 1e-12)) for b in measured.budgets),
+        served=tuple(NOTHING if few else stats.rate(cost <= b * (1 + 1e-12)) for b in measured.budgets),
         needed=tuple(NOTHING if few else _cost_to_serve(cost, share) for share in SHARES_SERVED),
         curve=tuple(float((cost <= b).mean()) for b in measured.grid) if len(cost) and not few else (),
         withheld=withheld,

@@ -171,7 +171,9 @@ def audit(
         see(measured)
     measured = _with_second_method(measured, beside)
     chosen = _attributes(measured, intersections, fewest)
-    audits = [compare(measured, one, parts) for one, parts in chosen]
+    audits: list[AttributeAudit] = []
+    for one, parts in chosen:
+        audits.append(compare(measured, one, parts, audits))
     audits = [_with_twins(one, measured, twins_of) for one in audits]
     if society:
         audits = with_segregation(audits, measured)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,41 +18,62 @@ from wayforward.language import Translatable, gettext, translated
 from wayforward.shapes import Mask
 
 
+@dataclass(frozen=True)
+class Crossing:
+    """What is known beside the parts where two attributes meet: the groups that they add up to.
+
+    sums: positions of the parts that make up each group of either attribute. suppressed, ends, means: parts of groups
+    of which nothing is told, not how they fared, no means; what is told of the parts must not tell it.
+    """
+
+    sums: tuple[tuple[int, ...], ...]
+    suppressed: frozenset[int]
+    ends: frozenset[int]
+    means: frozenset[int]
+
+    @classmethod
+    def of(cls, sums: Sequence[Sequence[int]], groups: Sequence[GroupFigures | None]) -> Crossing:
+        """groups: the figures of what each sum adds up to, as they are told; None where nothing is known of them."""
+
+        def under(withheld: Callable[[GroupFigures], bool]) -> frozenset[int]:
+            pairs = zip(sums, groups, strict=True)
+            return frozenset(g for at, one in pairs if one is not None and withheld(one) for g in at)
+
+        return cls(
+            tuple(map(tuple, sums)), under(lambda one: bool(one.hidden)), under(lambda one: one.counts_withheld),
+            under(lambda one: one.found > 0 and one.figures["cost"].n == 0),
+        )  # fmt: skip
+
+
 def suppress_small_groups(
-    figures: tuple[GroupFigures, ...], unlabelled: int, smallest: int
+    figures: tuple[GroupFigures, ...], unlabelled: int, smallest: int, crossing: Crossing | None = None
 ) -> tuple[tuple[GroupFigures, ...], list[str]]:
     """Suppress groups of fewer than 3 people; return groups and notes.
 
-    Where everybody less the others would tell of them, the smallest group that is not compared is suppressed, too.
+    Where everybody less the others would tell of them, the smallest group that is not compared is suppressed, too;
+    where two attributes meet, so is another part of each of the two groups, and all parts of suppressed ones.
     """
     tiny = [g for g, f in enumerate(figures) if 0 < f.people < FEWEST]
-    if not tiny:
-        return figures, []
     fewer: str = Translatable(lambda: gettext("withheld: fewer than {n} people", n=FEWEST))
+    beside: str = Translatable(lambda: gettext("withheld: or a smaller group could be worked out from it"))
     why, names = dict.fromkeys(tiny, fewer), [figures[g].name for g in tiny]
-    notes: list[str] = [
-        Translatable(
-            lambda: gettext(
-                "Withheld, with fewer than {n} people: {names}.", n=FEWEST, names=quoted_list(names)
-            )
-        )
-    ]
+    if crossing is not None:
+        counts = [f.people for f in figures]
+        out = to_withhold(counts, 0, FEWEST, sums=crossing.sums, hidden=crossing.suppressed)
+        why = {g: why.get(g, beside) for g in sorted(out)}
+    if not why:
+        return figures, []
+    if crossing is not None:
+        notes = [_fewer_note(names)] if names else []
+        guards = [figures[g].name for g, reason in why.items() if reason is beside]
+        return _all_suppressed(figures, why), notes + ([_beside_note(guards)] if guards else [])
+    notes = [_fewer_note(names)]
     if sum(figures[g].people for g in tiny) + unlabelled < FEWEST:
         spare = [g for g, f in enumerate(figures) if FEWEST <= f.people < max(smallest, FEWEST)]
         if spare:
             guard = min(spare, key=lambda g: figures[g].people)
-            guards = [figures[guard].name]
-            why[guard] = Translatable(
-                lambda: gettext("withheld: or a smaller group could be worked out from it")
-            )
-            notes.append(
-                Translatable(
-                    lambda: gettext(
-                        "Withheld, too, or these could be worked out from the others: {names}.",
-                        names=quoted_list(guards),
-                    )
-                )
-            )
+            why[guard] = beside
+            notes.append(_beside_note([figures[guard].name]))
         else:
             notes.append(
                 Translatable(
@@ -62,7 +83,25 @@ def suppress_small_groups(
                     )
                 )
             )
-    return tuple(_suppressed(f, why[g]) if g in why else f for g, f in enumerate(figures)), notes
+    return _all_suppressed(figures, why), notes
+
+
+def _all_suppressed(figures: Sequence[GroupFigures], why: Mapping[int, str]) -> tuple[GroupFigures, ...]:
+    return tuple(_suppressed(f, why[g]) if g in why else f for g, f in enumerate(figures))
+
+
+def _fewer_note(names: Sequence[str]) -> str:
+    return Translatable(
+        lambda: gettext("Withheld, with fewer than {n} people: {names}.", n=FEWEST, names=quoted_list(names))
+    )
+
+
+def _beside_note(names: Sequence[str]) -> str:
+    return Translatable(
+        lambda: gettext(
+            "Withheld, too, or these could be worked out from the others: {names}.", names=quoted_list(names)
+        )
+    )
 
 
 def without_small_groups(groups: Groups, fewest: int) -> tuple[Groups | None, list[str]]:
@@ -96,17 +135,21 @@ def cells_of_few(one: Groups, other: Groups, fewest: int) -> bool:
 
 def suppress_few_outcomes(
     figures: tuple[GroupFigures, ...], unlabelled: int, unlabelled_found: int, fewest: int, whole: bool,
-    sums: Sequence[Sequence[int]] = (),
+    crossing: Crossing | None = None,
 ) -> tuple[GroupFigures, ...]:  # fmt: skip
     """Withhold how the answered of a group ended where they are fewer than `fewest`, and means where fewer have a plan.
 
     Where everybody less the others would tell of fewer, the smallest other group's are withheld, too. Where two
-    attributes meet, whose own figures are told beside: all of them (whole), or in each of the `sums` (positions of the
-    parts that make up a group of one of the two) another one. unlabelled, unlabelled_found: of no group.
+    attributes meet, whose own figures are told beside: all of them (whole), or in each of the sums another one, and
+    all parts of a group whose own are withheld. unlabelled, unlabelled_found: of no group.
     """
     hidden = {g for g, f in enumerate(figures) if f.hidden}
-    ends = to_withhold([f.answered for f in figures], unlabelled, fewest, whole, sums, hidden)
-    means = to_withhold([f.found for f in figures], unlabelled_found, fewest, whole, sums, hidden | ends)
+    sums = () if crossing is None else crossing.sums
+    above = (frozenset[int](), frozenset[int]()) if crossing is None else (crossing.ends, crossing.means)
+    ends = to_withhold([f.answered for f in figures], unlabelled, fewest, whole, sums, hidden | above[0])
+    means = to_withhold(
+        [f.found for f in figures], unlabelled_found, fewest, whole, sums, hidden | ends | above[1]
+    )
     without = tuple(_without_means(f, fewest) if g in means else f for g, f in enumerate(figures))
     return tuple(_without_outcomes(f, fewest) if g in ends else f for g, f in enumerate(without))
 
@@ -127,15 +170,32 @@ def to_withhold(
     changed = True
     while changed:
         changed = False
+        known = _determined([at for at, beside in lines if not beside], few) if sums else set()
         for at, beside in lines:
             out = [g for g in at if g in few]
             left = sum(counts[g] for g in out) + beside
             alone = len(out) == 1 and not beside  # all that the sum leaves is this one
+            alone |= any(g in known and 0 < counts[g] < fewest for g in out)
             others = [g for g in at if g not in few and counts[g] >= fewest]
             if others and (0 < left < fewest or alone):
                 few.add(min(others, key=lambda g: counts[g]))
                 changed = True
+                break
     return few
+
+
+def _determined(sums: Sequence[Sequence[int]], unknown: Collection[int]) -> set[int]:
+    """Return which unknown numbers follow from sums over them, several at once if need be.
+
+    A number follows if it is 0 in all that the sums leave open, the null space of their equations.
+    """
+    at = sorted(unknown)
+    if not at:
+        return set()
+    equations = np.array([[float(g in one) for g in at] for one in map(set, sums)])
+    values, directions = np.linalg.svd(equations, full_matrices=True)[1:]
+    open_ = directions[int((values > 1e-9).sum()) :]
+    return {g for i, g in enumerate(at) if not len(open_) or np.abs(open_[:, i]).max() < 1e-9}
 
 
 def may_be_told(
@@ -161,6 +221,7 @@ def _without_means(one: GroupFigures, fewest: int) -> GroupFigures:
         one,
         figures=shown,
         acted_on=(float("nan"),) * len(one.acted_on),
+        served=(NOTHING,) * len(one.served),
         needed=(NOTHING,) * len(one.needed),
         curve=(),
     )
@@ -169,9 +230,8 @@ def _without_means(one: GroupFigures, fewest: int) -> GroupFigures:
 def _without_outcomes(one: GroupFigures, fewest: int) -> GroupFigures:
     shown = {name: e if name == "refused" else NOTHING for name, e in one.figures.items()}
     return replace(
-        _without_means(one, fewest), figures=shown, served=(NOTHING,) * len(one.served), compared=False, withheld=True,
-        counts_withheld=True,
-    )  # fmt: skip
+        _without_means(one, fewest), figures=shown, compared=False, withheld=True, counts_withheld=True
+    )
 
 
 def _suppressed(one: GroupFigures, why: str) -> GroupFigures:

@@ -147,7 +147,8 @@ def served(audit: Audit, one: AttributeAudit) -> TableRows:
             continue
         row = {gettext("Group"): f"{g.name} ({words.number(g.answered)})"}
         for budget, name, e in zip(audit.budgets, names, g.served, strict=True):
-            row[gettext(name, cost=_cost(audit).value(budget))] = SHARES.estimate(e)
+            cell = SHARES.estimate(e) if e.n else gettext("too few plans to tell")
+            row[gettext(name, cost=_cost(audit).value(budget))] = cell
         rows.append(row)
     return rows
 
