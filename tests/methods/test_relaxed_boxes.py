@@ -157,15 +157,3 @@ def test_the_affine_bound_is_above_the_network():
         score = net.margin(base, row)
         np.testing.assert_allclose(score, form.margin(row)[:, 0], atol=1e-9)
         assert (score <= total + 1e-9).all()
-
-
-def test_a_rule_about_how_many_change(linear):
-    """It is about no feature's values: boxes are split at what changes, until it is kept or surely broken."""
-    schema = Schema(
-        tuple(Feature(name=name, kind="real", low=0, high=1) for name in "abc"), rules=("at most 1 changes",)
-    )
-    x = np.zeros((1, 3))
-    for needed, least in ((1.5, np.inf), (0.9, 0.9)):
-        problem = linear(schema, -needed, {"a": 1.0, "b": 1.0, "c": 0.2})
-        found = RelaxedBoxes.of(problem).search(problem.population(x), np.full(1, np.inf), 1000)[0]
-        assert found[0] == pytest.approx(least, rel=1e-6)

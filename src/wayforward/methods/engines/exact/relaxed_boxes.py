@@ -349,9 +349,6 @@ class RelaxedBoxes:
             after = np.where(gone, x, onto)
             bad = ~np.asarray(schema.compiled_rules.satisfied(x, after))
         rank = np.where(rank.any(1, keepdims=True), rank, np.where(bad[:, None], ruled, 0.0))
-        # 4 a rule about how many change: it is about no feature's values
-        stuck = np.asarray((bad & ~rank.any(1))[:, None] & moved & (inside | both) & can)
-        rank, many = np.where(stuck, 1.0 + width, rank), many | stuck
         rank = np.where(
             rank.any(1, keepdims=True) | np.asarray(tight)[:, None], rank, np.where(can, width, 0.0)
         )
