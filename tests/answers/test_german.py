@@ -133,7 +133,7 @@ def test_kinds_prices_margins_and_chances(german, answer):
     assert "Plan 1 (am leichtesten und mit den wenigsten Änderungen)\n" in text
     assert "Plan 2 (haltbar)\n" in text
     assert "Das verlangt etwa 20 % mehr Aufwand als Plan 1." in text.replace(words.THIN, " ")
-    assert "In einem Test war dieser Plan für 9 von 10 erneuerten Modellen ein Ja." in text
+    assert "In demselben Test war dieser Plan für 9 von 10 Modellen ein Ja." in text
     assert "Er wirkt in etwa 95 von 100 Fällen wie Ihrem." in text
     alone = replace(two, kind=np.array([["cheapest", ""]], dtype=object))
     assert "keinen Plan gefunden, der wahrscheinlich auch dann gilt" in both(

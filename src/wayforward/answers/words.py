@@ -157,11 +157,10 @@ def verb(feature: Feature) -> str:
 
 
 def limit_value(feature: Feature, value: float) -> str:
-    """A limit in words: no more digits than somebody would say: "+15%" of 3,322 EUR is 3,820 EUR, not 3,820.3."""
+    """A limit in words: no more digits than somebody would say."""
     if feature.has_levels:
         return quoted(level_words(feature, min(max(round(value), 0), feature.n_levels - 1)))
-    typed = decimals_of(value, 2) if abs(value) < 1000 else 0
-    return value_text(feature, value, max(about(value, 4), typed))
+    return value_text(feature, value, max(about(value, 4), decimals_of(value, 2)))
 
 
 def is_state(feature: Feature, value: float) -> bool:

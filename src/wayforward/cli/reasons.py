@@ -49,7 +49,7 @@ def _look(question: Inputs, most: int, json: Path | None, report: Path | None) -
         }
         for i in refused
     ]
-    numbers = {
+    numbers: dict[str, Any] = {
         "people": len(there),
         "refused": len(refused),
         "exact": sum(found[i].exact for i in refused),

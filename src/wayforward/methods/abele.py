@@ -100,7 +100,7 @@ class Abele(DecodedSettings, Lore):
         check_seed(seed)
         everybody = problem.population(problem.schema.encode(x))
         n, d = everybody.x.shape
-        out = Exemplars(*(np.full((n, k, d), np.nan) for _ in range(2)), np.full((n, d), np.nan))
+        out = Exemplars(np.full((n, k, d), np.nan), np.full((n, k, d), np.nan), np.full((n, d), np.nan))
         who = np.flatnonzero(~problem.reached(everybody.x)[0] & everybody.free.any(1))
         if not who.size:
             return out

@@ -31,13 +31,13 @@ _EMPTY = 1e-12  # a share of the squares this small is what subtraction leaves o
 
 class _Weights(NamedTuple):
     """Of one text: adds (u, q) to the margin and size (u,) to the norm, of each of its u units; and its terms, in
-    order, term, unit, count (t,): which they are, of which unit, how often they stand there."""
+    order, term, unit, often (t,): which they are, of which unit, how often they stand there."""
 
     adds: Floats
     size: Floats
     term: Ints
     unit: Ints
-    count: Ints
+    often: Ints
 
 
 def read_weights(model: Any, schema: Schema, native: Callable[[Floats], tuple[Outputs, Ints]]) -> WordWeights:

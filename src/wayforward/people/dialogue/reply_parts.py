@@ -240,7 +240,8 @@ def _number(reply: Any, feature: Feature, now: float) -> float:
                 )
             )
         step = abs(now) * value / 100 if share else value
-        return now + step if sign == "+" else now - step
+        end = now + step if sign == "+" else now - step
+        return float(round(end)) if share and abs(end) >= 1000 else end  # 15 % more than 3,322 is 3,820
     if share:
         if feature.kind != "real" or feature.unit:
             counted = (
