@@ -78,6 +78,12 @@ ARGUMENTS = {
     "pairs that are none": (lambda: HiddenCauses(0.1, pairs=5), ProblemError, "pairs=5 are none"),
     "a pair of one": (lambda: HiddenCauses(0.1, pairs=[("a",)]), ProblemError, "are none"),
     "pairs of numbers": (lambda: HiddenCauses(0.1, pairs=[(1, 2)]), ProblemError, "are none"),
+    "a schema that is none": (
+        lambda: wf.SurvivalProblem(None, Cox({}, [1], [1]), [], longer=1), ProblemError, "schema is a NoneType"
+    ),
+    "channels that are none": (
+        lambda: wf.SeriesProblem(rising, SERIES, favourable=1, channels=True), DataError, "channels=\\[?True"
+    ),
     "too many charts": (lambda: control_charts(10**9), DataError, "Draw fewer"),
     "charts by a seed below 0": (lambda: control_charts(5, seed=-1), DataError, "seed=-1"),
     "machines by a text": (lambda: machines("5"), DataError, "n='5'"),

@@ -172,8 +172,8 @@ class SeriesProblem(ArrayProblem[SeriesRecourse]):
 def _names(given: Sequence[str] | None, many: int) -> list[str]:
     if given is None:
         return [f"channel {i + 1}" for i in range(many)]
-    names = [given] if isinstance(given, str) else list(given)
-    if len(names) != many or len(set(names)) < many or not all(isinstance(n, str) and n for n in names):
+    names = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    if len(names) != many or not all(isinstance(n, str) and n for n in names) or len(set(names)) < many:
         raise DataError(
             f"channels={shown(given)} are no names of {many} channels. Give {many} different ones."
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.errors import ProblemError, is_number
+from wayforward.errors import ProblemError, is_number, require_kind
 from wayforward.methods import Method, recommend
 from wayforward.modalities.survival.model import LIFETIME, SurvivalModel
 from wayforward.model import wrap
@@ -61,6 +61,7 @@ class SurvivalProblem:
                 "Say what is wanted: longer=6 (more expected time than now), lifetime=60 (expected time) or "
                 "survives=(24, 0.8) (a probability), and one of them alone."
             )
+        require_kind(schema, Schema, "schema", ProblemError)
         known = schema.encode(table, "reference")
         if not len(known):
             raise ProblemError("The table has no people. Give those that the model knows.")
