@@ -5,6 +5,7 @@ Judged here by hand, from the arrays of the answer, and not by the library's jud
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import lru_cache
 
 import numpy as np
@@ -47,13 +48,12 @@ SMALL = {
 def fitted(name: str, world: str):
     """A case and a method fitted to it: a linear model, or trees where it asks for them; else None."""
     made = method(name)
-    own = {
-        k: getattr(made, k, "") for k in SMALL
-    }  # a field of another kind under the same name stays as it is
+    own = {one.name: getattr(made, one.name) for one in fields(made)}
     small = {
         k: v
         for k, v in SMALL.items()
-        if not isinstance(own[k], str) and isinstance(own[k], tuple) == isinstance(v, tuple)
+        # a field of another kind under the same name stays as it is
+        if k in own and not isinstance(own[k], str) and isinstance(own[k], tuple) == isinstance(v, tuple)
     }
     for kind in ("linear", "forest"):
         it = case(kind, world, 1, PEOPLE)

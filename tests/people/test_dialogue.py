@@ -1165,7 +1165,7 @@ def test_a_part_of_a_levels_name_will_do_and_a_number_of_another_feature_is_ques
     d = Dialogue(shares(), SHARES, elicitor=None)
     d.answer("yes")
     d.answer("yes")
-    with pytest.raises(ReplyError, match="3,500 years.* goes from 0 years to 20 years"):
+    with pytest.raises(ReplyError, match="3,500 years.* can go from 0 years to 20 years"):
         d.answer("up to 3,500")
     d.answer("up to 5")
     d.answer("3")

@@ -240,7 +240,7 @@ def test_face_as_published_keeps_what_it_changed_and_no_more() -> None:
 def test_asking_leads_nearer_to_what_people_want() -> None:
     study = HareStudy("compas", "lr", 0, 60, Checkpoints(None), table=small())
     case = HareCase("compas", "growing-spheres", "lr")
-    base, hare, multi = (study.measured(case, way) for way in (BASE, HARE, MULTI))
+    base, hare, multi = (study.measured(case, way) for way in (BASE, HARE, MULTI.kept))  # of many rounds ours
     assert np.nanmean(hare["gtp"]) < 0.9 * np.nanmean(base["gtp"])
     assert np.nanmean(multi["gtp"]) < 0.9 * np.nanmean(base["gtp"])
     assert (hare["found"] == base["found"]).all()

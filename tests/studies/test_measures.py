@@ -59,4 +59,4 @@ def test_weights_do_not_enter_the_cost(study: IcarmaStudy) -> None:
 
 def test_falls() -> None:
     assert falls({"a": 3, "b": 2, "c": 1}) and not falls({"a": 3, "b": 3})
-    assert falls({"a": 3, "b": 3.005}, slack=0.01)
+    assert falls({"a": 3, "b": 3.005}, slack=0.01) is None  # holds by its slack alone: undecided

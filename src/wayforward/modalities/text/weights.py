@@ -212,7 +212,7 @@ class WordCounts:
     def plain(self, rows: Floats) -> Mask:
         """(m, d) -> (m,) bool: units of the text stand for themselves."""
         known, which = self._known(rows)
-        return np.array([one is not None for one in known], dtype=bool)[which]
+        return np.asarray(np.array([one is not None for one in known], dtype=bool)[which])
 
     def ready(self, rows: Floats) -> Any:
         """(m, d) of plain texts -> what the classifier is asked about, (m, terms) sparse."""
