@@ -56,6 +56,7 @@ from wayforward.recourse import Recourse
 from wayforward.schema import Schema
 from wayforward.schema.acts import ActModel
 from wayforward.testing.problems import case
+from wayforward.world import CausalGraph, LinearWorld
 
 SLOW = (
     "face",
@@ -64,7 +65,7 @@ SLOW = (
     "ebr",
     "ibr",
 )  # to fit: for what is taken of their settings tests are there
-HANGS = 20  # processor seconds that one try may take; ten times as many by the clock, if it waits
+HANGS = 20  # processor seconds that one try may take; ten times as many by the clock, if it waits for nothing
 JUNK = (
     None, True, False, 0, 1, -1, 3, 10**30, -(10**30), 0.5, -0.5, 1e300, float("nan"), float("inf"), "", "x", "\x85",
     "[/red]", "age", b"x", [], [1], ["age"], (), (1, 2), {}, {"age": 1}, {1: 2}, set(), object(), len, int, np.nan,
@@ -88,8 +89,13 @@ class Hang(BaseException):
     """A try took too long."""
 
 
-def _late(*_: Any) -> None:
-    raise Hang
+def patience(pid: int | str = "self") -> float:
+    """Return seconds of the clock, less those in which a process would have gone on and had no processor."""
+    try:
+        without = int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        without = 0.0
+    return time.monotonic() - without
 
 
 @dataclass
@@ -109,7 +115,15 @@ class Target:
         if self.apart:
             self._in_a_child(drawn)
             return
-        before = [(which, signal.signal(which, _late)) for which in (signal.SIGALRM, signal.SIGPROF)]
+        begun = patience()
+
+        def late(which: int, _: Any) -> None:
+            if which == signal.SIGALRM and patience() - begun < 10 * HANGS:
+                signal.alarm(10 * HANGS)
+            else:
+                raise Hang
+
+        before = [(which, signal.signal(which, late)) for which in (signal.SIGALRM, signal.SIGPROF)]
         signal.alarm(10 * HANGS)
         signal.setitimer(signal.ITIMER_PROF, HANGS)
         try:
@@ -136,12 +150,12 @@ class Target:
                 os._exit(1)
             except BaseException:
                 os._exit(2)
-        until = time.monotonic() + 10 * HANGS
+        begun = patience(child)
         while True:
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
                 break
-            if time.monotonic() > until:
+            if patience(child) - begun > 10 * HANGS:
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
                 raise Hang
@@ -478,6 +492,249 @@ def texts() -> list[Target]:
     return [*made, Target("text", odd, ask)]
 
 
+def survival() -> list[Target]:
+    """Survival times: problems, printed models, people."""
+    from wayforward.modalities.survival import Cox
+    from wayforward.modalities.survival.samples import (
+        CENTRE,
+        PLANTED,
+        heart_baseline,
+        heart_patients,
+        heart_schema,
+    )  # fmt: skip
+
+    columns = {name: values.tolist() for name, values in heart_patients(40)[0].items()}
+    times = np.arange(6.0, 121.0, 6.0)
+    printed = {"weights": PLANTED, "times": times, "survival": heart_baseline(times), "centre": CENTRE}
+    honest = {
+        "schema": heart_schema(), "model": Cox(**printed), "table": columns, "longer": 6, "lifetime": None,
+        "survives": None, "times": None, "horizon": None, "unit": "months", "frame": None, "plausibility": None,
+    }  # fmt: skip
+    asked = wf.SurvivalProblem(honest["schema"], honest["model"], columns, longer=6)
+    some = {name: values[:2] for name, values in columns.items()}
+
+    def with_cell(drawn: tuple[str, Any]) -> None:
+        column, value = drawn
+        got = asked.recommend({**some, column: [value, some[column][1]]}, budget=50)
+        got.explain(0), got.explain(1)
+
+    wanted = [
+        with_junk(
+            f"SurvivalProblem {kind}", wf.SurvivalProblem, {**honest, "longer": None, kind: value}, most=20
+        )
+        for kind, value in (("longer", 6), ("lifetime", 60), ("survives", (24, 0.8)))
+    ]
+    how = {
+        "people": some,
+        "method": "local-search",
+        "k": 1,
+        "budget": 50,
+        "seed": 0,
+        "deadline": None,
+        "strict": False,
+    }
+    return [
+        *wanted,
+        with_junk("Cox", lambda **one: Cox(**one).form(honest["schema"]), printed, most=30),
+        with_junk("SurvivalProblem.recommend", asked.recommend, how, most=30),
+        Target("survival cell", st.tuples(st.sampled_from(sorted(some)), CELL), with_cell, most=20),
+    ]
+
+
+def recommenders(folder: Path) -> list[Target]:
+    """Graphs of people and items, tables of edges, and what would be recommended without some actions."""
+    from scipy.sparse import csr_array
+
+    from wayforward.modalities.graph import ActionGraph
+    from wayforward.modalities.graph.graph import shop
+
+    graph, pair = shop(6, 12, 3), csr_array(np.array([[0, 1.0], [1, 0]]))
+    asked = wf.RecommenderProblem(graph)
+    edges = "source,target,stars\nann,a,5\nann,b,1\nbob,b,4\nbob,c,4\n"
+    sides = {"people": ["ann", "bob"], "items": ["a", "b", "c"]}
+
+    def read(content: bytes) -> None:
+        (folder / "edges.csv").write_bytes(content)
+        wf.RecommenderProblem(ActionGraph.from_edges(folder / "edges.csv", weight="stars", **sides))
+
+    def table_of(**given: Any) -> Any:
+        return ActionGraph.from_edges(**given)
+
+    import pandas as pd
+
+    frame = pd.read_csv(io.StringIO(edges))
+    how = {"method": "prince", "k": 1, "keep": (), "most": None, "seed": 0, "budget": 99, "deadline": None}
+    return [
+        with_junk(
+            "ActionGraph", ActionGraph,
+            {"names": ["ann", "a"], "weights": pair, "people": ["ann"], "items": ["a"]},
+        ),
+        with_junk(
+            "ActionGraph.from_edges", table_of,
+            {"table": frame, "source": "source", "target": "target", "weight": "stars", "both_ways": True, **sides},
+        ),
+        with_junk("RecommenderProblem", wf.RecommenderProblem, {"graph": graph, "restart": 0.15, "keep": ()}, most=30),
+        with_junk(
+            "RecommenderProblem.recommend", lambda things, **one: asked.recommend(things, **one).sentence(0),
+            {"things": ["person 0"], **how}, most=30,
+        ),
+        Target("bytes edges.csv", bytes_of(edges.encode()), read),
+    ]  # fmt: skip
+
+
+def arrays(folder: Path) -> list[Target]:
+    """Images and time series, and files of series."""
+    from wayforward.modalities.image.sets import shapes
+    from wayforward.modalities.series.sets import machines, read_series
+
+    made, drawn = machines(24, 3, 12), shapes(16, 16)
+
+    def rising(series: np.ndarray) -> np.ndarray:
+        p = 1 / (1 + np.exp(series[:, 0].mean(1) - 30))
+        return np.stack([1 - p, p], axis=1)
+
+    def bright(images: np.ndarray) -> np.ndarray:
+        p = 1 / (1 + np.exp(10 * (images.mean((1, 2)) - drawn.images.mean())))
+        return np.stack([1 - p, p], axis=1)
+
+    series = {
+        "model": rising, "series": made.series, "favourable": "fine", "target": None, "labels": None,
+        "classes": ("worn", "fine"), "channels": made.channels, "units": "channels", "replace": "distractor",
+        "distractors": 2, "keep": None,
+    }  # fmt: skip
+    images = {
+        "model": bright, "images": drawn.images, "favourable": "dark", "target": None, "labels": None,
+        "classes": ("light", "dark"), "units": "grid", "replace": "mean", "span": None, "keep": None,
+    }  # fmt: skip
+    how = {"method": "sedc", "k": 1, "keep": None, "most": None, "seed": 0, "budget": 99, "deadline": None}
+    asked = {"series": wf.SeriesProblem(**series), "images": wf.ImageProblem(**images)}
+    given = {"series": made.series[:2], "images": drawn.images[:2]}
+
+    def ask(kind: str) -> Callable[..., None]:
+        def call(things: Any, **one: Any) -> None:
+            got = asked[kind].recommend(things, **one)
+            for i in range(got.recourse.n):
+                got.sentence(i), got.letter(i)
+
+        return call
+
+    tsv = b"1\t0.5\t0.25\t1\n2\t0.1\t0.2\t0.3\n"
+    ts = b"@problemName x\n@univariate false\n@classLabel true a b\n@data\n1,2,3:4,5,6:a\n1,2,3:4,5,7:b\n"
+    arff = b"@relation x\n@attribute a numeric\n@data\n1,2,3,a\n'1,2\\n3,4',b\n"
+
+    def reader(ending: str) -> Callable[[bytes], None]:
+        def read(content: bytes) -> None:
+            (folder / f"s{ending}").write_bytes(content)
+            read_series(folder / f"s{ending}")
+
+        return read
+
+    return [
+        with_junk("SeriesProblem", wf.SeriesProblem, series, most=40),
+        with_junk("ImageProblem", wf.ImageProblem, images, most=40),
+        *(
+            with_junk(f"{name}.recommend", ask(kind), {"things": given[kind], **how}, most=25)
+            for kind, name in (("series", "SeriesProblem"), ("images", "ImageProblem"))
+        ),
+        *(
+            Target(f"bytes series{ending}", bytes_of(content), reader(ending))
+            for ending, content in ((".tsv", tsv), (".ts", ts), (".arff", arff))
+        ),
+    ]
+
+
+def tracks(folder: Path) -> list[Target]:
+    """Rows, entries and files that somebody submits to the leaderboard; code is not run here."""
+    from wayforward.tracks import entries, rows, submission, tasks
+    from wayforward.tracks.leaderboard import board
+    from wayforward.tracks.running import submit
+
+    ready = tasks.task("loan-lr").build()
+    store = entries.Store(folder / "board")
+    store.note(ready)
+    action = np.full((len(ready.x), ready.task.k, ready.problem.schema.d), np.nan)
+    action[:, 0, ready.problem.schema.index("income")] = ready.x[:, ready.problem.schema.index("income")] + 8
+    place = folder / "submitted"
+    rows.write_answers(ready, action, place / "loan-lr.parquet")
+    honest = (place / "loan-lr.parquet").read_bytes()
+    entry = submit(submission.Submission.of("submitted", "rows"), ready)
+    assert entry is not None
+    store.add(entry)
+    about = read_json(folder / "board" / "tasks.json")
+
+    def read(content: bytes) -> None:
+        rows.read_rows(ready, content)
+
+    def judged(content: bytes) -> None:
+        (place / "loan-lr.parquet").write_bytes(content)
+        got = submit(submission.Submission.of("submitted", "rows"), ready)
+        assert got is not None and got.state in entries.STATES
+
+    def entered(content: Any) -> None:
+        store.place("rows", "loan-lr").write_text(text_of(content), encoding="utf-8", errors="replace")
+        found = board(store)
+        found.markdown(), found.html()
+
+    def noted(content: Any) -> None:
+        store.place("rows", "loan-lr").write_text(text_of(entry.to_dict()), encoding="utf-8")
+        (folder / "board" / "tasks.json").write_text(text_of(content), encoding="utf-8", errors="replace")
+        try:
+            board(store).html()
+        finally:
+            (folder / "board" / "tasks.json").write_text(text_of(about), encoding="utf-8")
+
+    return [
+        Target("bytes submitted.parquet", bytes_of(honest), read, most=30),
+        Target("bytes judged.parquet", bytes_of(honest), judged, most=4),
+        Target("tree entry.json", tree_of(entry.to_dict()), entered, most=20),
+        Target("tree tasks.json", tree_of(about), noted, most=20),
+        Target("submission", st.tuples(TEXT, TEXT), lambda drawn: submission.Submission.of(*drawn)),
+    ]
+
+
+def conditions() -> list[Target]:
+    """Conditions and questions beyond one person's plan: hidden causes, drift, acting together and for somebody."""
+    from wayforward.impact.collective import act_together
+    from wayforward.preferences.acting import on_behalf
+    from wayforward.problem.robust.drift import Drift
+    from wayforward.problem.robust.hidden import HiddenCauses
+
+    it = case("linear", "independent", 0, 60)
+    x, schema, context = it.x, it.problem.schema, "rating"
+    world = LinearWorld.fit(
+        CausalGraph.read([("income", "savings"), ("income", context)], nodes=schema.names), x, schema
+    )
+
+    def made(robust: Any = None) -> wf.Problem:
+        return wf.Problem(schema, it.problem.model, it.problem.target, data=x, world=world, robust=robust)
+
+    problem = made()
+    middle = float(np.nanmedian(x[:, schema.index(context)]))
+    wish = Preferences.none(schema, 2)
+
+    def under(condition: Any) -> None:
+        wf.recommend(made(condition), x[:2], budget=30)
+
+    return [
+        with_junk("HiddenCauses", lambda **one: under(HiddenCauses(**one)), {"strength": 0.1, "pairs": None}, most=20),
+        with_junk("Drift", lambda **one: under(Drift(**one)), {"rates": {context: 0.0}, "wait": 1.0}, most=20),
+        Target("call Drift rates", st.dictionaries(st.sampled_from([context, *schema.names[:2], "no", ""]), CELL),
+               lambda rates: under(Drift(rates)), most=20),
+        with_junk(
+            "act_together", act_together,
+            {
+                "problem": problem, "x": x[:3], "change": {context: middle}, "price": 1.0, "method": "local-search",
+                "preferences": None, "seed": 0,
+            },
+            most=20,
+        ),
+        with_junk(
+            "on_behalf", lambda **one: on_behalf(one.pop("subject"), one.pop("actor"), **one),
+            {"subject": wish, "actor": wish, "share": 0.5, "refusals": True}, most=20,
+        ),
+    ]  # fmt: skip
+
+
 def methods() -> list[Target]:
     """Every method with one setting that is junk; where it is taken, one person is asked about."""
     it = case("linear", "independent", 0, 8)
@@ -580,7 +837,9 @@ def commands(folder: Path, table: dict[str, list[Any]], yes: np.ndarray, schema:
         ["recommend", *base, "--people", "p.csv", "--n", "2", "--out", "o.json", "--crowd", "3", "--grid", "0.1"],
         ["explain", "a.json", "--person", "0"], ["recheck", "a.json", *base],
         ["audit", *base, "--group", "region", "--language", "de", "--n", "12", "--json", "au.json"],
-        ["reach", *base, "--n", "2"],
+        ["reach", *base, "--n", "2"], ["reasons", *base, "--n", "4"], ["bench", "tasks", "--json", "m.json"],
+        ["bench", "submit", "submitted", "--name", "r", "--entries", "e", "--task", "loan-lr"],
+        ["bench", "leaderboard", "--entries", "board", "--render", "--markdown", "b.md", "--html", "b.html"],
     ]  # fmt: skip
     junk = st.one_of(
         TEXT, st.sampled_from(["--nothing", "-1", "0", "nan", "p.csv", "a.json", ".", "/dev/null", "de"])
@@ -642,7 +901,8 @@ def kind_of(name: str) -> str:
 
 def targets(folder: Path) -> tuple[Target, ...]:
     """All that is tried."""
-    return (*files(folder), *calls(folder), *texts(), *methods(), *audits(folder), *models(folder))
+    kinds = (*survival(), *recommenders(folder), *arrays(folder), *tracks(folder), *conditions())
+    return (*files(folder), *calls(folder), *texts(), *kinds, *methods(), *audits(folder), *models(folder))
 
 
 def run(seconds: float, only: str, seed: int, keep: Path | None) -> int:
