@@ -291,8 +291,10 @@ def million(runs: list[dict[str, Any]]) -> str:
         for run in runs
         if run["workers"] > 1 and (key := (run["model"], run["people"])) in alone
     ]
-    words = f"Two beside one, everything included: {'; '.join(beside)}." if beside else ""
-    words = " ".join([words, *(run["since"] for run in runs if "since" in run)]).strip()
+    words = " ".join(
+        [f"Two beside one, everything included: {'; '.join(beside)}."] * bool(beside)
+        + [run["since"] for run in runs if "since" in run]
+    )
     return f"""## A million people, one command
 
 `python -m benchmarks.million`: people of gmsc, drawn with noise so that no two are alike, through `wayforward recommend

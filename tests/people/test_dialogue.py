@@ -29,7 +29,7 @@ from wayforward.people.dialogue.question import Option
 from wayforward.people.dialogue.reply_parts import chosen, several
 from wayforward.people.dialogue.setup import PLANS
 from wayforward.people.dialogue.state import sealed
-from wayforward.people.elicitor import CANNOT_SAY, Elicitor, Kind, Questions, Session
+from wayforward.people.elicitor import CANNOT_SAY, Elicitor, Kind, Questions, Session, fitted_base
 from wayforward.people.elicitors import names
 from wayforward.problem import AllModels, Neighbours, UnderNoise, WithinDelta
 from wayforward.schema import Feature, Schema
@@ -1437,3 +1437,10 @@ class States(RuleBasedStateMachine):
 
 TestStates = States.TestCase
 TestStates.settings = settings(max_examples=5, stateful_step_count=8, deadline=None)
+
+
+def test_a_copy_of_a_problem_is_asked_with_a_method_of_its_own():
+    problem = case("linear", "independent", 1, 8).problem
+    fitted, other = fitted_base("local-search", None, problem), problem.asking_no_more()
+    assert fitted_base("local-search", None, problem) is fitted and fitted.problem_ is problem
+    assert fitted_base("local-search", None, other).problem_ is other

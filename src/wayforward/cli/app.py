@@ -647,6 +647,12 @@ _Most = Annotated[int | None, typer.Option("--most", min=1, help="Changes of an 
 _Page = Annotated[Path | None, typer.Option("--report", help="Write one HTML page that stands alone.")]
 
 
+def _of_a_kind(given: dict[str, Any]) -> dict[str, Any]:
+    """What the commands of texts and of series ask alike."""
+    names = ("method", "k", "keep", "most", "n", "seed", "json", "report", "language")
+    return {name: given[name] for name in names} | {"keep": given["keep"] or ()}
+
+
 @app.command()
 def texts(
     train: _Past,
@@ -668,8 +674,7 @@ def texts(
     """Say without which words a model would have said yes to a text: a table with a column of texts."""
     from wayforward.cli.kinds import texts as answer
 
-    how = {"method": method, "k": k, "keep": keep or (), "most": most, "n": n, "seed": seed}
-    how |= {"json": json, "report": report, "language": language}
+    how = _of_a_kind(locals())
     answer(train, text, label, favourable, people, model, how)
 
 
@@ -692,8 +697,7 @@ def series(
     """Say which channels of a time series would have to be others: files of the UCR and UEA archives."""
     from wayforward.cli.kinds import series as answer
 
-    how = {"method": method, "k": k, "keep": keep or (), "most": most, "n": n, "seed": seed}
-    how |= {"json": json, "report": report, "language": language}
+    how = _of_a_kind(locals())
     answer(train, favourable, people, model, how)
 
 

@@ -181,9 +181,13 @@ def fitted_base(base: str | Method, parameters: Mapping[str, Any] | None, proble
     """Return the method that makes first plans, fitted to the problem if it is not yet; by its name alone, once."""
     from wayforward.methods import method
 
-    if isinstance(base, str) and not parameters:
-        return problem.shared(("dialogue", "method", base), lambda: method(base).fit(problem))
-    chosen = method(base, **(parameters or {})) if isinstance(base, str) else base
+    if (
+        isinstance(base, str) and not parameters
+    ):  # copies share with their problem, whose method is not theirs
+        chosen = problem.shared(("dialogue", "method", base), lambda: method(base).fit(problem))
+        chosen = chosen if chosen.problem_ is problem else method(base)
+    else:
+        chosen = method(base, **(parameters or {})) if isinstance(base, str) else base
     return chosen if getattr(chosen, "problem_", None) is problem else chosen.fit(problem)
 
 

@@ -83,7 +83,7 @@ def cells(row: Row) -> dict[str, Cell]:
             number(row[name]),
             row[f"{name}_paper"],
             row[f"{name}_tolerance"],
-            sign(row["method"], name),
+            sign(row.get("method", "icarma"), name),
             (number(row[f"{name}_low"]), number(row[f"{name}_high"])),
         )
         for name in SHARES

@@ -22,10 +22,10 @@ from wayforward_studies.icarma.preferences import LEVELS
 from wayforward_studies.icarma.published import PROFILES, IcarmaCase, rows
 from wayforward_studies.icarma.setting import released_loan_setting
 from wayforward_studies.icarma.solvers import SETUPS, IcarmaStudy, training_law
-from wayforward_studies.icarma.tables import SHARES, tolerance
+from wayforward_studies.icarma.tables import SHARES, cells, tolerance
 from wayforward_studies.pages import Line, Page, Row, Table, number
 from wayforward_studies.replication import Replication, Request, at_least, checksums, known, made_with
-from wayforward_studies.verdicts import Cell, Check
+from wayforward_studies.verdicts import Check
 
 PAGES = ("tried",)
 SEEDS = 2
@@ -271,20 +271,6 @@ def by_logit(model: Any, x: np.ndarray, wishes: Preferences) -> np.ndarray:
     out = np.zeros(people.x.shape, dtype=bool)
     out[:, engine.act] = (logit > 0) & may
     return out
-
-
-def cells(row: Row) -> dict[str, Cell]:
-    """The shares of a row beside the paper's."""
-    return {
-        name: Cell(
-            number(row[name]),
-            row[f"{name}_paper"],
-            row[f"{name}_tolerance"],
-            -1 if name == "hap" else 1,
-            (number(row[f"{name}_low"]), number(row[f"{name}_high"])),
-        )
-        for name in SHARES
-    }
 
 
 def _table(lines: Iterable[Row]) -> Table:

@@ -127,7 +127,7 @@ class LocalSearch(Method):
         plain = self.compiled and self.there_ is None
         self.seeker_ = Seeker.of(problem, self.reference_) if plain else None
         self.boxes_ = (ForestBoxes.of(problem) or LineBoxes.of(problem)) if plain else None
-        self.relaxed_ = RelaxedBoxes.of(problem.asking_no_more()) if self.boxes_ is None else None
+        self.relaxed_: tuple[RelaxedBoxes | None] | None = None
 
     @property
     def frees_interpreter(self) -> bool:
@@ -189,10 +189,15 @@ class LocalSearch(Method):
     def _look_into_boxes(self, people: Population, out: Actions, none: Mask, limit: int) -> None:
         """Search what a network leaves open for people without option or proof, in whose reach yeses may be few."""
         lost = np.flatnonzero(np.isnan(out[:, 0]).all(1) & ~none)
-        if self.relaxed_ is None or not lost.size:
+        if not lost.size or self.boxes_ is not None:
+            return
+        if self.relaxed_ is None:  # few people need it
+            self.relaxed_ = (RelaxedBoxes.of(self.problem_.asking_no_more()),)
+        boxes = self.relaxed_[0]
+        if boxes is None:
             return
         some = people.take(lost)
-        found, proved = cheapest_in_boxes(self.relaxed_, some, out[lost], limit, _BOXES, 1)
+        found, proved = cheapest_in_boxes(boxes, some, out[lost], limit, _BOXES, 1)
         people.rows[lost] += some.rows
         out[lost] = found
         none[lost] = proved & self._prove
