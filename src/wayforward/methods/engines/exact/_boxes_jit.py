@@ -49,6 +49,7 @@ from wayforward.methods.engines.seeker._jit import (
     price_of,
     quick,
     small,
+    write,
 )  # fmt: skip
 from wayforward.methods.engines.seeker.records import CellForest
 
@@ -570,12 +571,12 @@ def _push(
 
 @kernel
 def _copy(room: Any, at: Any, size: Any) -> None:
-    room.low[size] = room.low[at]
-    room.high[size] = room.high[at]
-    room.bits[size] = room.bits[at]
-    room.first[size] = room.first[at]
-    room.last[size] = room.last[at]
-    room.reached[size] = room.reached[at]
+    write(room.low[size], room.low[at])
+    write(room.high[size], room.high[at])
+    write(room.bits[size], room.bits[at])
+    write(room.first[size], room.first[at])
+    write(room.last[size], room.last[at])
+    write(room.reached[size], room.reached[at])
     room.known[size] = _LOWEST
 
 
@@ -653,7 +654,7 @@ def _search(
         if not lacking:
             broken = first_broken(row, rules, per, live)
             if broken < 0:
-                out[:] = row
+                write(out, row)
                 return (FOUND if here >= sure else UNSURE), looked, min(cost, doubt)
             f, way = split_by_clause(broken, row, low, high, bits, may, rules, per, cut)
             if f < 0:
@@ -761,8 +762,8 @@ def begin_person(
 ) -> Any:  # fmt: skip
     """Write the box of all that a person may do, the features that may change, and the clauses that count for them;
     return (how many features may change, whether somebody is where they may not stay)."""
-    per[X] = people.x[i]
-    per[WEIGHT] = people.weight[i]
+    write(per[X], people.x[i])
+    write(per[WEIGHT], people.weight[i])
     count, stuck = 0, False
     for f in range(per.shape[1]):
         x = per[X, f]
@@ -814,8 +815,9 @@ def search_boxes(
     people, forest, own, rules, room, out = _bare_all(people, forest, own, rules, room, out)
     n, d = people.x.shape
     per, one = np.zeros((PER_ROWS, d)), np.zeros(PEAK + 1)
-    per[: feature.shape[0]] = feature
-    one[: len(number)] = number
+    for row in range(feature.shape[0]):
+        write(per[row], feature[row])
+    write(one, number)
     gone, may = np.zeros(d, np.bool_), np.zeros(d, np.bool_)
     live = np.zeros(len(rules.atom_at) - 1, np.bool_)
     own_low, own_high, own_bits = np.empty(d), np.empty(d), np.empty(d, np.uint64)
@@ -830,7 +832,9 @@ def search_boxes(
             if per[KIND, f] == 0 and not gone[f]:
                 room.first[0, f], room.last[0, f] = _cell(f, low[f], forest), _cell(f, high[f], forest)
         active = room.active[:count]
-        own_low[:], own_high[:], own_bits[:] = low, high, bits
+        write(own_low, low)
+        write(own_high, high)
+        write(own_bits, bits)
         all_of_it = _all_changes(low, high, bits, active, per, one)
         pay, end[i] = begin * all_of_it, TOO_DEAR
         while end[i] == TOO_DEAR:
@@ -838,7 +842,9 @@ def search_boxes(
             if last and not whole:
                 break
             cutoff = people.cutoff[i] if last else pay
-            low[:], high[:], bits[:] = own_low, own_high, own_bits
+            write(low, own_low)
+            write(high, own_high)
+            write(bits, own_bits)
             if cutoff < _INF:
                 least, _ = cheapest_row(room.trial, low, high, bits, active, per, one)
                 if least < cutoff:
@@ -848,7 +854,7 @@ def search_boxes(
                 if per[KIND, f] == 0:
                     room.first[0, f], room.last[0, f] = _cell(f, low[f], forest), _cell(f, high[f], forest)
             _prune(forest, room.first[0], room.last[0], bits, gone, per, own, room.stack)
-            out[i] = people.x[i]
+            write(out[i], people.x[i])
             left = people.limit[i] - looked[i]
             found, boxes, least = _search(
                 forest, own, per, one, need[i], sure[i], usual[i], split, people.most[i], cutoff, left, active, may,

@@ -54,6 +54,7 @@ from wayforward.methods.engines.seeker._jit import (
     price_of,
     quick,
     small,
+    write,
 )  # fmt: skip
 
 DOWN, UP = FOREST_ROWS, FOREST_ROWS + 1  # rows of `per`: the nearest other values on either side of X
@@ -221,8 +222,8 @@ def _read_rule(c: Any, rows: Any, active: Any, may: Any, rules: Any, per: Any) -
 
 @quick
 def _no_rule(rows: Any) -> None:
-    rows[OF_RULE, :] = 0.0
-    rows[OF_CHANGE, :] = 0.0
+    for f in range(rows.shape[1]):
+        rows[OF_RULE, f] = rows[OF_CHANGE, f] = 0.0
 
 
 @quick
@@ -561,7 +562,7 @@ def _search(
     cut_at = np.zeros(3)
     rows = room.rows
     row = rows[TRIAL]
-    row[:] = per[X]
+    write(row, per[X])
     size, looked, best, unsure, doubted = 1, 0, cutoff, _INF, _INF
     fresh, parent = 1, -1
     room.pay[0] = 1.0
@@ -611,7 +612,7 @@ def _search(
             good = broken < 0 and changes <= most
             if good and gained >= sure and cost < best:
                 best = cost
-                out[:] = per[X]
+                write(out, per[X])
                 for i in range(len(active)):
                     out[active[i]] = row[active[i]]
                 if bound >= best * (1.0 - _SAME):
@@ -642,8 +643,8 @@ def _search(
                         doubted = min(doubted, bound)  # neither kept nor surely broken: too near to tell
                     elif cost < unsure:
                         unsure = cost
-                        rows[BEST_FEW] = row
-                        room.near[:] = per[X]
+                        write(rows[BEST_FEW], row)
+                        write(room.near, per[X])
                         for i in range(len(active)):
                             room.near[active[i]] = row[active[i]]
                 continue
@@ -663,7 +664,9 @@ def _search(
         f, way, parent, fresh = room.split[at, 0], room.split[at, 1], at, 0
         x = per[X, f]
         for part in range(3 if way == AROUND and per[KIND, f] == 0 else 2):
-            room.low[size], room.high[size], room.bits[size] = room.low[at], room.high[at], room.bits[at]
+            write(room.low[size], room.low[at])
+            write(room.high[size], room.high[at])
+            write(room.bits[size], room.bits[at])
             if way == CUT:
                 if part == 0:
                     room.high[size, f] = room.cut[at]
@@ -685,7 +688,7 @@ def _search(
             fresh += 1
     least = min(least_open, doubted, unsure, best * (1.0 - _SAME))
     if unsure < best * (1.0 - _SAME) and doubted >= unsure:
-        out[:] = room.near
+        write(out, room.near)
         return UNSURE, looked, least
     if best < cutoff:
         return FOUND, looked, least
@@ -727,8 +730,9 @@ def search_lines(
     people, line, rules, room, out = _bare_all(people, line, rules, room, out)
     n, d = people.x.shape
     per, one = np.zeros((PER_ROWS, d)), np.zeros(len(number))
-    per[: feature.shape[0]] = feature
-    one[:] = number
+    for row in range(feature.shape[0]):
+        write(per[row], feature[row])
+    write(one, number)
     gone, may = np.zeros(d, np.bool_), np.zeros(d, np.bool_)
     live = np.zeros(len(rules.atom_at) - 1, np.bool_)
     for i in range(n):

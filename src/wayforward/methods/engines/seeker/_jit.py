@@ -102,6 +102,14 @@ def bare(array: Any) -> Any:
     return _numba.carray(_pointer(array.ctypes.data), array.shape, array.dtype)
 
 
+@quick
+def write(to: Any, values: Any) -> None:
+    """Write values (d,) to a row. A slice would bring the text of an error for other shapes, which takes longer to
+    compile than the kernel."""
+    for f in range(values.shape[0]):
+        to[f] = values[f]
+
+
 @small
 def price_of(f: Any, v: Any, x: Any, weight: Any, per: Any, one: Any) -> Any:
     """Cost of setting feature f to v."""
@@ -1704,13 +1712,13 @@ def _options(
         return 0
     _without_dearest(forest, net, per, one, mark, ok, pool)
     least = one[COST]
-    out[0] = per[BEST]
+    write(out[0], per[BEST])
     count = 1
     for option in range(1, k):
         one[LIMIT] = (option + 1) * limit
         if not _search_beside(forest, net, per, one, mark, ok, pool, hints, out, count, levels):
             break
-        out[count] = per[BEST]
+        write(out[count], per[BEST])
         count += 1
     if k > 1:
         count = _fill(out, count, k, least, per, one, pool)
@@ -1723,15 +1731,16 @@ def _seek(
     out: Any, score: Any, spent: Any,
 ) -> None:  # fmt: skip
     per, mark, one, pool, ok = room
-    per[: land.feature.shape[0]] = land.feature
-    one[: land.number.shape[0]] = land.number
-    one[FIRST_GRID : STEPS + 1] = effort
+    for row in range(land.feature.shape[0]):
+        write(per[row], land.feature[row])
+    write(one, land.number)
+    write(one[FIRST_GRID:], effort)
     for f in range(per.shape[1]):
         mark[LEVELED, f] = per[KIND, f] > 0
     for i in range(begin, end):
-        per[X] = wishes.x[i]
-        per[WEIGHT] = wishes.weight[i]
-        per[PLAIN] = wishes.weight[i]
+        write(per[X], wishes.x[i])
+        write(per[WEIGHT], wishes.weight[i])
+        write(per[PLAIN], wishes.weight[i])
         for f in range(per.shape[1]):
             per[FIRST, f] = wishes.low[i, f]
             per[LAST, f] = wishes.high[i, f]
