@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -67,3 +69,18 @@ def test_the_proxy_tells_who_comes_and_writes_no_code_down():
     assert all(line.strip()[-1] in ";{}" for line in text.splitlines() if line.strip())
     for said in ("X-Forwarded-For $remote_addr", "X-Forwarded-Proto https", "access_log off", "Host $host"):
         assert said in text
+
+
+@pytest.mark.skipif(not (shutil.which("nginx") and shutil.which("openssl")), reason="nginx is not installed")
+def test_nginx_takes_the_file(tmp_path):
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    make = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=plans.example.org"
+    subprocess.run([*make.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    site = (DEPLOY / "nginx.conf").read_text()
+    for letsencrypt, ours in (("fullchain.pem", certificate), ("privkey.pem", key)):
+        site = site.replace(f"/etc/letsencrypt/live/plans.example.org/{letsencrypt}", str(ours))
+    (tmp_path / "nginx.conf").write_text(
+        f"pid {tmp_path}/pid; error_log {tmp_path}/log; events {{}} http {{ {site} }}"
+    )
+    done = subprocess.run(["nginx", "-t", "-c", tmp_path / "nginx.conf"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
