@@ -28,6 +28,7 @@ STUDIES: dict[str, tuple[tuple[str, str], ...]] = {
         ("balanced.beyond", "Beyond"),
         ("balanced.as_run", "AsRun"),
         ("balanced.as_run_tables", "AsRunTables"),
+        ("balanced.one_place", "OnePlace"),
     ),
     "study": (("study.run", "Study"),),
 }
@@ -165,7 +166,7 @@ def command(
         typer.Option(
             "--extra",
             help="Beyond the paper; hare: printed, parts, percentiles, strict-face, learned, noise, ensembles, causal; "
-            "balanced: options, compliance, groups, limits, or all; as-run, as-run-tables; "
+            "balanced: options, compliance, groups, limits, or all; as-run, as-run-tables, one-place; "
             "icarma: tried, rankings, profiles; repeat.",
         ),
     ] = None,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wayforward.errors import DataError
-from wayforward_studies import causes
+from wayforward_studies import causes, originals
 from wayforward_studies.pages import Line, Page, Row, Table, plain
 from wayforward_studies.verdicts import RULE, Verdict
 
@@ -193,6 +193,7 @@ def laid_out(page: Page) -> Page:
                 causes.TEXT,
             ),
             *([_seeds(page.rows)] if any(row["again"] for row in page.rows) else []),
+            originals.table(),
         ),
         intro="Every table and figure of the five papers: its numbers by what became of them, and what the paper "
         "concludes from it. " + _share("All five papers", page.rows),

@@ -10,7 +10,8 @@ import pytest
 
 from wayforward.data import available
 from wayforward.errors import DataError
-from wayforward_studies.balanced import run, tables
+from wayforward.impact.segregation import rectangle_world, rectangles, segregation_index
+from wayforward_studies.balanced import one_place, run, tables, toy
 from wayforward_studies.balanced.measures import measured, method_of
 from wayforward_studies.balanced.published import BY_BETA, BY_METHOD, INDICES
 from wayforward_studies.balanced.run import BalancedReplication, BalancedRequest
@@ -59,9 +60,54 @@ def test_what_is_measured_of_people_who_all_go_to_one_place():
     assert stay["invalid"] == 1 and stay["increases"] == 0 and np.isnan(stay["cost"])
 
 
+def test_an_autoencoder_that_says_nothing_leads_to_one_place(tmp_path) -> None:
+    """Everybody to the mean of all (IBR), of the group's (C-CHVAE), of the group's accepted (CRUDS); or nowhere."""
+    it = study("synthetic", 0, 240)
+    for method, places in (("ibr", 1), ("c-chvae", 2), ("cruds", 2)):
+        refused, found, after = one_place.to_one_place(it, method)
+        assert refused.any() and not (found & ~refused).any()
+        np.testing.assert_array_equal(after[~found], it.x[~found])
+        assert len(np.unique(after[found, :2], axis=0)) == (places if found.any() else 0)
+        np.testing.assert_array_equal(after[:, 2], it.x[:, 2])
+        if method == "cruds":
+            mine = (it.y == 1) & (it.groups.member == 1)
+            some = found & (it.groups.member == 1)
+            np.testing.assert_allclose(after[some, :2], np.tile(it.x[mine, :2].mean(0), (some.sum(), 1)))
+    request = one_place.OnePlaceRequest(datasets=("synthetic",), n=240, seeds=1, out=tmp_path)
+    page = one_place.OnePlaceReplication(request).page("one-place")
+    assert page.name == "one-place-quick" and [t.title for t in page.tables] == ["synthetic"]
+    ynn = next(r for r in page.rows if r["method"] == "cruds" and r["measure"] == "ynn")
+    assert ynn["paper"] == 0.9968 and ynn["ours"] == 1.0
+
+
 def test_theorems_hold_as_numbers():
     """Gao & Lakkaraju (2023), theorems 4.1, 5.1 and 5.4."""
     assert [check.holds for check in tables.theorems(draws=20, seed=1)] == [True] * 4
+
+
+def test_the_toy_world_has_the_stated_indices_by_one_reading_only():
+    """Gao & Lakkaraju (2023), section 4: 2.90, 3.23, 3.42 and 2.35, and by other readings of the index not."""
+    stated = np.array([*toy.STATED.values()])
+
+    def all_of(terms: int, sizes: tuple[float, ...] | None = None) -> np.ndarray:
+        return np.array([toy.mean_index(sizes or toy.FITTED[terms], kind, terms) for kind in toy.STATED])
+
+    assert abs(all_of(4) - stated).max() < 0.001
+    assert 0.005 < abs(all_of(3) - stated).max() < 0.007  # beyond what rounding hides
+    square = (1.0, 1.0, 0.5, 0.5)  # two people of the unit square are .5214 apart in the mean
+    assert all_of(3, square) - all_of(4, square) == pytest.approx(0.5214, abs=2e-4)
+    world = rectangle_world(*square, side=41)
+    for kind, value in zip(toy.STATED, all_of(3, square), strict=True):
+        some = [one[:: 1 + len(one) // 800] for one in world.people(kind)]
+        assert segregation_index(*some, form="expected", terms=3) == pytest.approx(value, abs=0.05)
+    shift, realistic, distance = 2.35, 3.42 - 2.35, 3.23 - 2.35
+    a, both = ((shift**2 - more**2) / (2 * more) for more in (realistic, distance))
+    exact = rectangles(a, 3, 3 - shift, both - a)
+    assert [exact[kind] for kind in ("distance", "realistic", "balanced")] == pytest.approx(
+        [3.23, 3.42, 2.35]
+    )
+    assert exact["original"] == pytest.approx(toy.hausdorff_original()) != pytest.approx(2.90, abs=0.1)
+    assert toy.check().holds is None and "give 2.90, 3.23, 3.42, 2.35" in toy.check().measured
 
 
 def test_findings_are_read_off_the_lines():

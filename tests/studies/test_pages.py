@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from wayforward.cli.app import app
 from wayforward.errors import FileFormatError
+from wayforward_studies import originals
 from wayforward_studies.commands import STUDIES
 from wayforward_studies.pages import Page
 
@@ -73,6 +74,20 @@ def test_the_overview_counts_the_pages(tmp_path: Path) -> None:
     shutil.rmtree(folder / "study")
     got = CliRunner().invoke(app, ["replicate", "overview", "--out", str(folder)])
     assert got.exit_code == 2 and "has no page 'table-s2' of 'study'" in " ".join(got.output.split())
+
+
+def test_every_paper_behind_a_method_has_a_line() -> None:
+    """Measured again, or not and why; each system once, and every page that is named is there."""
+    lines = [line.shown for line in originals.table().lines]
+    named = [name for line in lines for name in line[0].split(", ") if name]
+    assert sorted(named) == sorted(", ".join(originals.known()).split(", "))
+    assert {line[1] for line in lines} == {"measured", "findings", "in part", "not"} and all(
+        x for *_, x in lines
+    )
+    for name in re.findall(r"\]\(([^)]+\.md)\)", " ".join(line[2] for line in lines)):
+        assert (PAGES / name).is_file(), name
+    overview = (PAGES / "overview.md").read_text()
+    assert originals.TITLE in overview and all(line[2] in overview for line in lines)
 
 
 def test_every_worse_number_has_a_cause() -> None:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wayforward_studies.balanced import figures, tables
+from wayforward_studies.balanced import figures, tables, toy
 from wayforward_studies.balanced.deviations import DEVIATIONS
 from wayforward_studies.balanced.measures import METHODS, OURS, answer, measured, method_of
 from wayforward_studies.balanced.published import BY_BETA, BY_METHOD, INDICES
@@ -131,7 +131,7 @@ class BalancedReplication(Replication):
             lines = self._table(number)
             checks = tables.checks_of(number, lines)
         elif number == 1:
-            drawn, checks = figures.rectangles(self.request.out, file), tables.theorems()
+            drawn, checks = figures.rectangles(self.request.out, file), [*tables.theorems(), toy.check()]
         else:
             it = self.study("synthetic", self.request.seed)
             ends = {method: answer(method, it) for method in _FIGURE_2}
