@@ -174,7 +174,7 @@ def _cell(line: MethodResult, measure: str) -> str:
         return "–"
     paper = f"{line.paper[measure]:.4f}" if measure in line.paper else "–"
     value = line.mean.get(measure, math.nan)
-    spread = f" ± {line.spread[measure]:.4f}" if line.seeds > 1 else ""
+    spread = f" ± {line.spread[measure]:.4f}" if line.seeds > 1 and measure in line.spread else ""
     ours = f"{value:.4f}{spread}" if math.isfinite(value) else "–"
     if measure in line.worse and line.method != "origin":
         ours = f"**{ours}**" + ("°" if measure in line.chance and line.seeds > 1 else "")
