@@ -102,6 +102,21 @@ def test_what_is_said_is_no_guess_any_more(table):
     assert plain.actionable.all() and not plain.guesses and not plain.direction.any()
 
 
+@pytest.mark.parametrize(
+    ("values", "codes"),
+    [
+        ((-7, 500, 1000, 2000), {-7}),
+        ((-9, -8, 100, 200), {-9, -8}),
+        ((-3, 0, 3, 6), set()),
+        ((-7, 60, 90), set()),
+    ],
+)
+def test_a_code_stands_out_beside_few_numbers_that_are_far_from_it(values, codes):
+    schema = wf.Schema.infer(pd.DataFrame({"insured": np.repeat(values, 40)}))
+    assert set(schema["insured"].special_words) == codes
+    assert schema["insured"].low == min(set(values) - codes)
+
+
 def test_a_column_called_like_the_decision_is_refused(table):
     with pytest.raises(SchemaError, match="'granted' is called like the decision.*label='granted'"):
         wf.Schema.infer(table)

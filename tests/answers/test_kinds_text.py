@@ -92,6 +92,8 @@ def test_one_plan_that_is_both_is_told_once(problem, two):
     one = replace(one, kind=np.array([["cheapest+lasting", ""]], dtype=object), meta=two.meta)
     text = letter(problem, one, 0, reasons=False)
     assert text.count("savings") == 1 and "It is also the plan that is made to last." in text
+    titled = " ".join(kind_notes(one, 0, titled=True))  # a page that calls it "least effort and made to last"
+    assert "It is also" not in titled and "Made to last means" in titled
 
 
 def test_where_nobody_asked_nothing_is_said(problem, two):

@@ -192,3 +192,26 @@ def test_joining():
 def test_one_of_a_rate_is_said_in_the_singular():
     week = Feature(name="hours", kind="integer", low=0, high=99, unit="hours/week")
     assert words.value_text(week, 1) == "1 hour/week" and words.value_text(week, 2) == "2 hours/week"
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high", "unit", "shown"),
+    [
+        ("yr built", 1962, 2024, "", "1984"),
+        ("Baujahr", 1900, 2030, "", "1984"),
+        ("income a year", 0, 2200, "", "1,984"),
+        ("year", 1000, 90_000, "", "1,984"),
+        ("hours a year", 1000, 2200, "hours", "1,984 hours"),
+    ],
+)
+def test_a_year_of_the_calendar_has_no_mark_for_thousands(name, low, high, unit, shown):
+    feature = Feature(name=name, kind="integer", low=low, high=high, unit=unit)
+    assert words.own_text(feature, 1984) == words.value_text(feature, 1984) == shown
+    assert words.before_after(feature, 1984, 1990)[1] == shown.replace("84", "90")
+
+
+@pytest.mark.parametrize(
+    ("name", "label"), [("hours.per.week", "hours per week"), ("Boat No.", "boat No."), ("ver2.5", "ver2.5")]
+)
+def test_dots_between_words_of_a_name_are_spaces(name, label):
+    assert words.label(Feature(name=name, kind="real", low=0, high=1)) == label

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -28,9 +28,10 @@ from wayforward.people.dialogue.plan_by_plan import PlanByPlan
 from wayforward.people.dialogue.question import Option
 from wayforward.people.dialogue.reply_parts import chosen, several
 from wayforward.people.dialogue.setup import PLANS
-from wayforward.people.dialogue.state import sealed
+from wayforward.people.dialogue.state import digest, sealed
 from wayforward.people.elicitor import CANNOT_SAY, Elicitor, Kind, Questions, Session, fitted_base
 from wayforward.people.elicitors import names
+from wayforward.preferences import Preferences
 from wayforward.problem import AllModels, Neighbours, UnderNoise, WithinDelta
 from wayforward.schema import Feature, Schema
 from wayforward.testing.problems import case
@@ -1320,6 +1321,50 @@ def test_a_refusal_quotes_what_was_typed_as_it_was_typed(reply, quoted):
         assert "You can name 'craft and repair', 'office work', or 'sales'." in str(refused.value)
 
 
+@pytest.mark.parametrize("reply", ["3 up to 5; 1", "3: at most 5, 1", "1, 3 hoechstens 5"])
+def test_a_number_of_the_page_may_stand_for_the_name(reply):
+    d = Dialogue(shares(), SHARES, elicitor=None, questionnaire="page")
+    d.answer(reply)
+    assert d.preferences.high[0, 2] == 5 and d.preferences.frozen[0].tolist() == [True, False, False, False]
+
+
+def test_a_number_where_one_level_ends_and_the_next_begins_is_asked_back():
+    levels = ("nothing", "0 to below 200 EUR", "200 EUR or more")
+    schema = Schema([Feature(name="account", kind="ordinal", levels=levels, direction="increase")])
+    model = wf.wrap(lambda rows: (rows[:, 0] > 0).astype(int), schema, output="label", classes=(0, 1))
+    d = Dialogue(wf.Problem(schema, model, wf.Target(1), data=np.array([[0.0], [1], [2]])), np.zeros(1))
+    with pytest.raises(ReplyError, match=r"'200 EUR' may be .0 to below 200 EUR., or .200 EUR or more."):
+        d.answer("only up to 200 EUR")
+    d.answer("only up to 0 to below 200 EUR")
+    assert d.preferences.high[0, 0] == 1
+
+
+class Stretched(Duels):
+    """Asks of the first plan with more pay than it takes, and no other, whether it would do."""
+
+    name: ClassVar[str] = "stretched"
+
+    def begin(self, x, start=None, *, preferences=None, seed=0):
+        return StretchedSession(self, x, start, preferences, seed)
+
+
+class StretchedSession(DuelSession):
+    def _fresh(self):
+        self.over, self.others = False, []
+        self.ahead = np.where(np.isnan(self.ahead), np.nan, 90.0)
+
+
+def test_a_plan_that_asks_for_more_than_one_seen_is_not_shown_alone():
+    problem = shares()
+    wishes = replace(Preferences.none(problem.schema, 1), frozen=np.array([[False, True, True, True]]))
+    d = Dialogue(problem, SHARES, elicitor=Stretched(), questionnaire=None, preferences=wishes)
+    first = d.ask()
+    assert first.stage == "plan" and first.plan.action[0] < 90
+    asked = d.answer("no")
+    assert all(plan.action[0] < 90 for plan in (asked.plan, *asked.options) if plan and plan.action)
+    assert asked.left == 1  # what was seen is offered again, and nothing was asked in between
+
+
 def test_a_plan_that_is_kept_or_taken():
     d = limits(Dialogue(shares(), SHARES, elicitor="favourite"))
     question = d.ask()
@@ -1387,6 +1432,37 @@ def test_a_state_is_taken_up_and_an_answer_taken_back_without_a_search(monkeypat
     assert before.stage == "choices"
     d.undo()
     same(d, again)
+
+
+def test_a_state_is_taken_up_in_a_new_process_with_no_method_fitted_and_one_question_to_the_model(
+    monkeypatch,
+):
+    d = limits(Dialogue(shares(), SHARES, elicitor="favourite"))
+    d.answer("1")
+    stored, now = json.loads(json.dumps(d.to_dict())), d.ask()
+    other, asked, fitted = shares(), [], []  # as a new process has it: nothing is kept from before
+    native, fit = type(other.model).native, type(d._setup.base).fit
+    monkeypatch.setattr(type(other.model), "native", lambda *a: asked.append(len(a[1])) or native(*a))
+    monkeypatch.setattr(type(other.model), "outputs", lambda *a, **k: pytest.fail("it searched"))
+    monkeypatch.setattr(type(d._setup.base), "fit", lambda *a: fitted.append(a) or fit(*a))
+    again = Dialogue.from_dict(other, stored)
+    assert again.ask() == now
+    assert not fitted
+    assert len(asked) == 1 and asked[0] <= 49 + len(
+        now.options
+    )  # is it the same model, and are these still a yes
+    monkeypatch.undo()
+    again.answer("1")
+    assert again._setup.base.problem_ is other
+
+
+def test_only_numbers_that_are_not_whole_are_rounded_in_fingerprints():
+    rows = np.array(
+        [[0.1 + 0.2, 3, -0.0], [np.nan, np.inf, 123456789.123], [1e-12 / 3, 2**40 + 1, 999999999]]
+    )
+    near = np.array([[0.3, 3, 0], [np.nan, np.nan, 123456789], [3.33333333e-13, 1.09951163e12, 999999999]])
+    assert digest(rows) == digest(near) == digest(np.asfortranarray(rows))
+    assert digest(np.array([0.30001])) != digest(np.array([0.3]))
 
 
 # -- states --------------------------------------------------------------------------------------------------

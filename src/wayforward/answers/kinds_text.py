@@ -75,14 +75,17 @@ def room_text(one: Recourse) -> str:
     )
 
 
-def kind_notes(one: Recourse, option: int, i: int = 0, first: str = "", *, beside: bool = False) -> list[str]:
+def kind_notes(
+    one: Recourse, option: int, i: int = 0, first: str = "", *, beside: bool = False, titled: bool = False
+) -> list[str]:
     """Sentences to stand below an option that is of some kind: its price beside the cheapest, which is called `first`,
     and how it fares when the model changes. beside: the options before it stand in the same text,
-    which says once what the test is."""
+    which says once what the test is. titled: `kind_name` stands above it, also where it is the only one."""
     price, count = price_note(one, option, i, first), _survived(one, option, i)
     out = [price] if price and one.kind[i, option] else []
     if "lasting" in one.kind[i, option]:
-        out += [gettext("It is also the plan that is made to last.")] if one.found[i].sum() == 1 else []
+        alone = one.found[i].sum() == 1 and not titled
+        out += [gettext("It is also the plan that is made to last.")] if alone else []
         out += [gettext("Made to last means: it should still be a yes when the model is trained again.")]
     if count and beside and any(_survived(one, o, i) for o in np.flatnonzero(one.found[i, :option]).tolist()):
         text = gettext("In the same test, {yes} of {n} said yes to this plan.", yes=count[0], n=count[1])

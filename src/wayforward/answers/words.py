@@ -67,6 +67,23 @@ def is_share(feature: Feature) -> bool:
     )
 
 
+_YEARS = frozenset(("year", "yr", "jahr", "baujahr", "vintage", "built"))
+
+
+def is_year(feature: Feature) -> bool:
+    """True for the year of a calendar, which nobody writes as 1,984: a whole number between 1000 and 2200 that is
+    called a year."""
+    if feature.kind != "integer" or feature.unit.strip() or feature.low is None or feature.high is None:
+        return False
+    named = _YEARS & set(feature.own_label.lower().split())
+    return bool(named) and feature.low >= 1000 and feature.high <= 2200
+
+
+def _amount(feature: Feature, value: float, decimals: int | None) -> str:
+    """A number of a feature, without its unit."""
+    return number(value, decimals, thousands="" if is_year(feature) else ",")
+
+
 def with_unit(text: str, feature: Feature, value: float) -> str:
     """A number and the unit of its feature: "2,050 EUR", "1 year", "1 hour/week", "35 %"."""
     return f"{text}{THIN}%" if is_share(feature) else _behind(text, feature.unit_of(value))
@@ -98,7 +115,7 @@ def value_text(feature: Feature, value: float, decimals: int | None = None, unit
         return level_words(feature, value)
     if is_share(feature):  # 0.065 is 6.5 %
         value, decimals = 100 * value, None if decimals is None else max(0, decimals - 2)
-    text = number(value, decimals)
+    text = _amount(feature, value, decimals)
     return with_unit(text, feature, value) if unit else text
 
 
@@ -173,7 +190,7 @@ def own_text(feature: Feature, value: float) -> str:
     if feature.carried or feature.has_levels or is_state(feature, value):
         return value_text(feature, value)
     shown = 100 * value if is_share(feature) else value
-    return with_unit(number(shown, _own_decimals(feature, shown)), feature, value)
+    return with_unit(_amount(feature, shown, _own_decimals(feature, shown)), feature, value)
 
 
 def _own_decimals(feature: Feature, shown: float) -> int:
@@ -217,7 +234,8 @@ def before_after(feature: Feature, before: float, after: float, exact: bool = Tr
         while before_decimals < _MOST_DECIMALS and round(before, before_decimals) == shown:
             before_decimals += 1
     before_decimals = min(before_decimals, decimals_of(round(before, before_decimals)))
-    return number(before, before_decimals), with_unit(number(after, after_decimals), feature, after)
+    first, second = _amount(feature, before, before_decimals), _amount(feature, after, after_decimals)
+    return first, with_unit(second, feature, after)
 
 
 def difference(feature: Feature, before: float, other: float) -> tuple[str, str, str]:

@@ -79,7 +79,7 @@ def look(
             beside=second, twins_of=twins, others=others, summaries=makers, correction=correction, seed=question.seed,
             budget=budget, say=progress, workers=workers, on=on,
         )  # fmt: skip
-    source = {N_("people"): whose, N_("table"): prepared.title, N_("model named"): question.model}
+    source = {N_("people"): whose, N_("table"): prepared.title, N_("model named"): Path(question.model).name}
     got = replace(got, meta={**got.meta, "source": source, "question": question.plain()})
     if question.data is not None and not problem.schema.actionable.any():
         from wayforward.data import load
@@ -96,7 +96,7 @@ def look(
     if truth is not None:
         got.meta["quality"] = _quality(problem.reached(x[read])[0], truth[read])
         got.meta["quality"]["weighted"] = question.model in _MODELS and _is_rare(prepared.labels)
-    named_model = _MODELS.get(question.model, question.model)
+    named_model = _MODELS.get(question.model, Path(question.model).name)  # a file without its folder
     with use_language(language):
         title = gettext(
             "Audit of recourse: {title}, model: {model}, plans by the method {method}",

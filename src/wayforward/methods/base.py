@@ -614,12 +614,15 @@ def versions() -> dict[str, str]:
 @cache
 def _versions() -> dict[str, str]:
     import platform
-    from importlib.metadata import PackageNotFoundError, version
+    from importlib.metadata import PackageNotFoundError, distribution
 
     out = {"python": platform.python_version()}
     for package in ("wayforward", "numpy", "scipy", "scikit-learn", "numba", "torch", "xgboost", "lightgbm"):
         try:
-            out[package] = version(package)
+            found = distribution(package)
         except PackageNotFoundError:
             continue
+        head = (found.read_text("METADATA") or "").partition("\n\n")[0]  # parsed whole it takes milliseconds
+        line = next((one for one in head.splitlines() if one.startswith("Version: ")), "")
+        out[package] = line.removeprefix("Version: ").strip() or found.version
     return out

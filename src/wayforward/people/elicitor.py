@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -137,6 +138,10 @@ class Elicitor(ABC):
         are known already; left out, the base method makes them. Who has no plan to start from is done at once.
         """
 
+    def attach(self, problem: Problem) -> Self:
+        """Take the problem of a session that `resume` opens; whatever only a search needs may be fitted later."""
+        return self.fit(problem)
+
     def resume(
         self, x: People, stored: dict[str, Any], *, preferences: Preferences | None = None, seed: int = 0
     ) -> Session:
@@ -156,8 +161,15 @@ class BaseElicitor(Elicitor):
 
     def fit(self, problem: Problem) -> Self:
         """Fit the base method. Raises: UnsupportedModel, ProblemError from it."""
-        self.problem_, self.base_ = problem, fitted_base(self.base, self.base_parameters, problem)
+        vars(self).pop("base_", None)
+        self.problem_ = problem
+        self.base_  # noqa: B018  what it raises is raised here
         return self
+
+    @cached_property
+    def base_(self) -> Method:
+        """The base method, fitted to the problem when it is first asked for."""
+        return fitted_base(self.base, self.base_parameters, self.problem_)
 
     def begin(
         self,

@@ -341,9 +341,9 @@ class Problem(Portable):
             return np.where(np.isfinite(self.schema.low), self.schema.low, np.nan), np.where(
                 np.isfinite(self.schema.high), self.schema.high, np.nan
             )
-        empty = np.isnan(self.reference).all(0)
-        filled = np.where(empty, 0.0, self.reference)
-        return np.nanmin(filled, axis=0), np.nanmax(filled, axis=0)
+        least, most = np.fmin.reduce(self.reference, axis=0), np.fmax.reduce(self.reference, axis=0)
+        empty = np.isnan(least)  # a column of nothing else
+        return np.where(empty, 0.0, least), np.where(empty, 0.0, most)
 
     def typical_people(self, each: int = 2) -> People:
         """(n, d) a few people whom the model refuses, refused ones first, then a few whom it accepts, to try things on.

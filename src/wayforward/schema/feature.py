@@ -24,6 +24,7 @@ from wayforward.schema.translation import (
 from wayforward.schema.units import unit_text
 
 _HUMP = re.compile(r"(?<=[a-z]{2})[A-Z](?=[a-z])")  # "openDebt", and neither "iPhone" nor "PhD"
+_DOT = re.compile(r"(?<=[^\W\d])\.(?=[^\W\d])")  # hours.per.week
 Kind = Literal["real", "integer", "binary", "ordinal", "categorical", "carried"]
 Actionability = Literal["actionable", "mutable", "immutable"]
 Direction = Literal["any", "increase", "decrease"]
@@ -325,7 +326,7 @@ class Feature:
     @property
     def own_label(self) -> str:
         """The label in the schema's own language, or the column name made readable."""
-        name = _HUMP.sub(lambda found: f" {found[0].lower()}", self.name)
+        name = _DOT.sub(" ", _HUMP.sub(lambda found: f" {found[0].lower()}", self.name))
         return one_line(self.label or name.replace("_", " ").replace("-", " ")).strip()
 
     @property

@@ -60,6 +60,7 @@ _BELOW = (-1.0, -2.0, -3.0, -4.0, -5.0, -6.0, -7.0, -8.0, -9.0, -99.0, -999.0, -
 _ABOVE = (96.0, 97.0, 98.0, 99.0, 996.0, 997.0, 998.0, 999.0, 9998.0, 9999.0, 99999.0, 999999.0)
 _MOST_CODES = 3
 _FEWEST = 5  # different numbers beside which a code stands out
+_FAR = 10.0  # times as far from zero as the code: fewer numbers will do
 
 
 def check_label(name: str, different: int) -> None:
@@ -85,13 +86,13 @@ def propose(feature: Feature, values: np.ndarray, rows: int) -> tuple[Feature, s
     notes = []
     found = codes_in(values) if not feature.has_levels else ()
     if found:
-        rest = values[~np.isin(values, found)]
+        values = values[~np.isin(values, found)]
         feature = replace(
             feature,
             special={v: f"code {v:g}" for v in found},
-            low=float(rest.min()),
-            high=float(rest.max()),
-            least_change=least_change_of(rest, feature.step, rows),
+            low=float(values.min()),
+            high=float(values.max()),
+            least_change=least_change_of(values, feature.step, rows),
         )
         shown = ", ".join(f"{v:g}" for v in found)
         notes.append(
@@ -121,15 +122,17 @@ def is_identifier(feature: Feature) -> bool:
 def codes_in(values: np.ndarray) -> tuple[float, ...]:
     """Return those of the different values (m,) that look like codes of a state: -9, 99, 9999 and the like, far off.
 
-    Codes below zero count where everything else is zero or more; large ones where everything else is at most a third.
+    Codes below zero count where everything else is zero or more, and beside fewer than five other numbers where each is
+    ten times as far from zero (-7, 500, 1000); large ones where everything else is at most a third.
     """
     below = values[np.isin(values, _BELOW)]
     rest = values[~np.isin(values, below)]
+    far = below.size and len(rest) > 1 and rest.min() >= -_FAR * below.min()
     counted_down = np.isin((-1.0, -2.0), below).all()  # a run of numbers below zero is no set of codes
     if (
         len(below) > _MOST_CODES
         or counted_down
-        or len(rest) < _FEWEST
+        or (len(rest) < _FEWEST and not far)
         or rest.min() < 0
         or not (rest == np.round(rest)).all()
     ):

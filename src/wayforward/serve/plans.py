@@ -138,7 +138,7 @@ def texts(found: Recourse, marked: set[tuple[float | None, ...]], slack: bool = 
         notes = (
             order_text(found, option), region_text(found, option) if slack else "", steps_text(found, option),
             time_text(found, option, start=date.today()), bound_text(found, option),
-            margin_text(found, option) if slack else "", *kind_notes(found, option),
+            margin_text(found, option) if slack else "", *kind_notes(found, option, titled=True),
         )  # fmt: skip
         out.append(
             PlanText(

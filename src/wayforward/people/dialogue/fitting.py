@@ -1,4 +1,4 @@
-"""An elicitor and its base method, fitted once for everybody, and how a file names them."""
+"""An elicitor, fitted once for everybody, the method of its first plans, and how a file names them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from wayforward.errors import DialogueError
 from wayforward.people.dialogue.plan_by_plan import PlanByPlan
-from wayforward.people.elicitor import Elicitor, fitted_base
+from wayforward.people.elicitor import Elicitor
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
@@ -25,12 +25,14 @@ def fitted_elicitor(
     budget: int | None = None,
     parameters: Mapping[str, Any] | None = None,
     acts: Sequence[dict[str, Any]] | None = None,
-) -> tuple[Elicitor, Method, dict[str, Any]]:
-    """Return a fitted elicitor, its fitted base method, and their description as plain data.
+    resumes: bool = False,
+) -> tuple[Elicitor, str | Method, dict[str, Any]]:
+    """Return a fitted elicitor, the method of first plans or its name, and their description as plain data.
 
-    acts: as plain data, of an `action-sequences` that is the base then. What is known by name is fitted once for each
-    problem and shared by its dialogues. 'object' in the description says that the elicitor cannot be made again from
-    it. Raises: MethodError for an unknown name, DialogueError.
+    acts: as plain data, of an `action-sequences` that is the base then. resumes: what only a search needs may be fitted
+    later (`Elicitor.attach`). What is known by name is fitted once for each problem and shared by its dialogues.
+    'object' in the description says that the elicitor cannot be made again from it. Raises: MethodError for an unknown
+    name, DialogueError.
     """
     if acts is not None:
         if base is not None or elicitor not in (None, PlanByPlan.name, "favourite"):
@@ -54,7 +56,9 @@ def fitted_elicitor(
 
     def fit() -> Elicitor:
         own = isinstance(elicitor, Elicitor) and getattr(unfitted, "problem_", None) is problem
-        return unfitted if own else unfitted.fit(problem)
+        if own:
+            return unfitted
+        return unfitted.attach(problem) if resumes else unfitted.fit(problem)
 
     asker = problem.shared(("dialogue", *key), fit)
     chosen = getattr(asker, "base", None) or "local-search"
@@ -71,12 +75,12 @@ def fitted_elicitor(
         **({} if acts is None else {"acts": list(acts)}),
         "budget": plain.get("budget"),
     }
-    return asker, fitted_base(chosen, None, problem), description
+    return asker, chosen, description
 
 
 def elicitor_again(
     problem: Problem, description: Mapping[str, Any], elicitor: Elicitor | None
-) -> tuple[Elicitor, Method]:
+) -> tuple[Elicitor, str | Method]:
     """Make what `fitted_elicitor` described, for a problem; elicitor: the same object as then, where it is needed.
 
     Raises: DialogueError if it is needed and not given, or another one is.
@@ -95,9 +99,10 @@ def elicitor_again(
             description["budget"],
             description["parameters"],
             description.get("acts"),
+            resumes=True,
         )
         return asker, method
-    asker, method, now = fitted_elicitor(problem, elicitor)
+    asker, method, now = fitted_elicitor(problem, elicitor, resumes=True)
     for key in ("elicitor", "base", "budget"):
         if now[key] != description[key]:
             raise DialogueError(
@@ -107,7 +112,9 @@ def elicitor_again(
     return asker, method
 
 
-def refitted(problem: Problem, description: Mapping[str, Any], elicitor: Elicitor) -> tuple[Elicitor, Method]:
+def refitted(
+    problem: Problem, description: Mapping[str, Any], elicitor: Elicitor
+) -> tuple[Elicitor, str | Method]:
     """Fit the same elicitor to another problem; the one given stays as it is."""
     if not description["object"]:
         return elicitor_again(problem, description, None)

@@ -327,6 +327,7 @@ def _limit(c: Conversation, j: int, side: str, value: Any) -> Wish:
                 )
             )
         side = "high" if side == "to" else side
+        _check_boundary(feature, value)
         at = _level(feature, value)
         if at is None:
             named = [words.quoted(words.level_words(feature, i)) for i in range(feature.n_levels)]
@@ -344,6 +345,17 @@ def _limit(c: Conversation, j: int, side: str, value: Any) -> Wish:
     return {"feature": name, side: q.check_bound(people, j, side, value)}
 
 
+def _check_boundary(feature: Feature, value: Any) -> None:
+    """Raises: ReplyError for a number at which one level ends and the next begins: "up to 200 EUR" may be either."""
+    text = plain(str(value))
+    named = [words.level_words(feature, i) for i in range(feature.n_levels)]
+    hold = [name for name in named if text in plain(name)]
+    if not text.isdigit() and text[:1].isdigit() and len(hold) > 1 and text not in map(plain, named):
+        known = words.join([words.quoted(name) for name in hold], "or")
+        raise ReplyError(gettext("'{reply}' may be {known}. Say which.", reply=str(value)[:40], known=known))
+
+
+_NUMBERED = re.compile(r"(\d{1,2})[:.)]?\s+(\D.*)")  # "2 up to 24", on a page with numbers
 _NAME_ONLY = re.compile(
     r"\s*(.+?)\s*:?\s+(?:only|nur)\s+(?:(?:up to|to|bis zu|bis)\s+)?(\S.*)", re.IGNORECASE
 )
@@ -413,6 +425,10 @@ def _page_part(c: Conversation, one: str, codes: Sequence[str]) -> Wish:
     j = feature_named(one, c.schema, [c.schema.index(name) for name in codes])
     if wish is None and j is None:
         wish = _only_level(c, one, codes)
+    numbered = _NUMBERED.fullmatch(one)
+    if wish is None and j is None and numbered and 1 <= int(numbered[1]) <= len(codes):
+        name = words.label(c.schema[codes[int(numbered[1]) - 1]])
+        wish = _page_part(c, f"{name} {numbered[2]}", codes)
     if wish is None and j is None:
         _check_named(c, one, codes)
         raise ReplyError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ from wayforward.people.dialogue.questionnaire import QuestionnaireItem
 from wayforward.people.dialogue.shown_plans import ShownPlan
 from wayforward.people.dialogue.state import digest, numbers, row_of
 from wayforward.people.dialogue.wishes import Wish
+from wayforward.people.elicitor import fitted_base
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
@@ -50,7 +52,8 @@ class PendingQuestion:
 
 @dataclass(frozen=True)
 class DialogueSetup:
-    """Everything besides the replies. wishes: limits known before; start (d,): a plan that was reached before.
+    """Everything besides the replies. first_plans: the method of them, or its name. wishes: limits known before;
+    start (d,): a plan that was reached before.
 
     spent: questions about plans that were answered before. declined: names of plans that were not good enough.
     edges: plans chosen over others, by name. until: the last day on which the lender keeps to it, in words. today: the
@@ -60,7 +63,7 @@ class DialogueSetup:
     problem: Problem
     x: np.ndarray  # (1, d)
     elicitor: Elicitor
-    base: Method
+    first_plans: str | Method
     parts: tuple[str, ...]
     seed: int
     wishes: tuple[Wish, ...] = ()
@@ -71,9 +74,17 @@ class DialogueSetup:
     until: str = ""
     today: date | None = None
 
+    @cached_property
+    def base(self) -> Method:
+        """The method that makes first plans, fitted when it is first asked for: who is shown what was found before
+        needs none."""
+        return fitted_base(self.first_plans, None, self.problem)
+
     @property
     def walker(self) -> ActionSequences | None:
-        """The base method where it is one of named acts."""
+        """The base method where it is one of named acts, which is always given as an object."""
+        if isinstance(self.first_plans, str):
+            return None
         from wayforward.methods.action_sequences import ActionSequences
 
         return self.base if isinstance(self.base, ActionSequences) else None

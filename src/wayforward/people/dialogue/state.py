@@ -29,14 +29,29 @@ def digest(*things: Any) -> str:
     out = hashlib.sha256()
     for thing in things:
         if isinstance(thing, np.ndarray):
-            with np.errstate(invalid="ignore", divide="ignore"):
-                size = 10.0 ** (8 - np.floor(np.log10(np.where(thing == 0, 1.0, np.abs(thing)))))
-                near = np.where(np.isfinite(thing), np.round(thing * size) / size + 0.0, np.nan)
-            out.update(str(thing.shape).encode() + np.ascontiguousarray(near).tobytes())
+            near = _near(thing)
+            out.update(str(thing.shape).encode())
+            out.update(near.data if near.size else b"")
         else:
             out.update(json.dumps(thing, sort_keys=True, ensure_ascii=False).encode())
         out.update(b"\0")
     return out.hexdigest()[:16]
+
+
+def _near(thing: np.ndarray) -> np.ndarray:
+    """Numbers to nine digits that count, NaN for what is not finite; whole ones are that already."""
+    near = np.array(thing, dtype=np.float64, order="C")
+    near += 0.0  # no -0
+    other = np.flatnonzero((np.rint(near) != near) | (np.abs(near) >= 1e9))
+    rest = near.reshape(-1)[other]
+    good = np.isfinite(rest)
+    place = np.floor(np.log10(np.abs(rest[good]))).astype(np.int64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        size = np.take(10.0 ** np.arange(332.0, -301.0, -1.0), place + 324)  # a power for each row costs more
+        rest[good] = np.round(rest[good] * size) / size + 0.0
+    rest[~good] = np.nan
+    near.reshape(-1)[other] = rest
+    return near
 
 
 def numbers(row: np.ndarray) -> tuple[float | None, ...]:
@@ -81,7 +96,10 @@ def same_answers(a: dict[str, Any], b: dict[str, Any]) -> bool:
 
 def features_of(problem: Problem) -> dict[str, str]:
     """A fingerprint of each feature, by name, in order."""
-    return {entry["name"]: digest(entry) for entry in problem.schema.to_dict()["features"]}
+    return problem.shared(
+        ("dialogue", "features"),
+        lambda: {entry["name"]: digest(entry) for entry in problem.schema.to_dict()["features"]},
+    )
 
 
 def fingerprints(problem: Problem, x: np.ndarray, answers: dict[str, Any] | None = None) -> dict[str, Any]:

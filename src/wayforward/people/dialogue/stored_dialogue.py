@@ -206,7 +206,7 @@ class StoredDialogue:
         s, log = setup or self._setup, self._log if log is None else log
         if problem is not s.problem:
             asker, method = fitting.refitted(problem, self._description, s.elicitor)
-            s = replace(s, problem=problem, elicitor=asker, base=method)
+            s = replace(s, problem=problem, elicitor=asker, first_plans=method)
         self._prints, seen = st.fingerprints(problem, s.x), {"seen": 0, "held": 0}
         if now["planning"]:
             self._past = [*self._past, *log]

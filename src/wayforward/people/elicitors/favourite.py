@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from wayforward.streams import Streams
 if TYPE_CHECKING:
     from wayforward.methods import Method
     from wayforward.preferences.preferences import Preferences
-    from wayforward.problem import Population
+    from wayforward.problem import Population, Problem
 
 _NONE = -1
 _FEWER = 3  # after an answer fewer tastes are likely than before any
@@ -59,6 +59,12 @@ class Favourite(BaseElicitor):
     def __post_init__(self) -> None:
         check_whole(self, budget=1, side=2, tastes=1)
         require_setting(self, "worth", 0 <= self.worth < 1, "Use a share from 0 to below 1.")
+
+    def attach(self, problem: Problem) -> Self:
+        """See `Elicitor.attach`: the base method is fitted when a plan is searched for."""
+        vars(self).pop("base_", None)
+        self.problem_ = problem
+        return self
 
     def _session(self, people: Population, plans: Actions, seed: int) -> FavouriteSession:
         return FavouriteSession(self, people, plans[:, 0], seed)
