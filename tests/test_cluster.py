@@ -1,8 +1,12 @@
-"""Work on Ray, started here with two workers: the same bits, also when a worker is killed in the middle."""
+"""Work on Ray with two workers: the same bits, also when a worker is killed in the middle.
+
+The first test has its cluster started and stopped for it; the others join one, which stays as it is.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +14,25 @@ import numpy as np
 import pytest
 
 import wayforward as wf
+from wayforward.cluster import on_ray, start_local
 from wayforward.groups import Groups
 from wayforward.impact.audit import audit
 from wayforward.methods import method
 from wayforward.methods.local_search import LocalSearch
 from wayforward.testing import case
 
-pytest.importorskip("ray", reason="ray is not installed: pip install 'wayforward[ray]'")
+ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'wayforward[ray]'")
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+
+@pytest.fixture(scope="module")
+def joined() -> Iterator[None]:
+    """A cluster that was there before, and still is after."""
+    start_local(ray, 2)
+    yield
+    assert ray.is_initialized()
+    ray.shutdown()
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -33,8 +47,10 @@ def test_two_workers_of_a_cluster_give_the_bits_of_one_process(tmp_path: Path) -
     one = wf.recommend_table(fitted, table, tmp_path / "one", k=2, rows_per_shard=15)
     two = wf.recommend_table(fitted, table, tmp_path / "two", k=2, rows_per_shard=15, workers=2, on="ray")
     assert _files(two.folder) == _files(one.folder)
+    assert not ray.is_initialized()
 
 
+@pytest.mark.usefixtures("joined")
 def test_a_table_is_answered_to_the_last_byte_although_a_worker_is_killed(tmp_path: Path) -> None:
     """In the middle of a shard of `recommend_table`, as kill -9; another worker answers it again."""
     mark = tmp_path / "killed"
@@ -55,10 +71,9 @@ def test_a_table_is_answered_to_the_last_byte_although_a_worker_is_killed(tmp_pa
     assert _files(two.folder) == _files(one.folder)
 
 
+@pytest.mark.usefixtures("joined")
 def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path) -> None:
     """Its shard is answered again by another; an error of the work itself arrives as it is."""
-    from wayforward.cluster import on_ray
-
     mark = tmp_path / "killed"
 
     def work(i: int) -> Any:
@@ -75,6 +90,7 @@ def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path) -> None:
         list(on_ray(work, [(99,)], 2))
 
 
+@pytest.mark.usefixtures("joined")
 def test_a_method_and_an_audit_work_on_a_cluster() -> None:
     """Same actions, outcomes and counts as in one process."""
     it = case("forest", "independent", 0, 60)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 
 import numpy as np
@@ -284,6 +285,26 @@ def test_a_mapping_with_very_many_keys_is_read_in_linear_time():
     started = time.process_time()
     parse_yaml("".join(f"k{i}: 1\n" for i in range(20_000)), "file")
     assert time.process_time() - started < 20
+
+
+def test_a_schema_is_made_written_and_read_in_work_that_grows_with_its_features():
+    """Lines of Python that are run, which no busy machine changes: twice the features, about twice the lines."""
+    lines = dict.fromkeys((100, 200), 0)
+    for n in lines:
+
+        def count(*_, n=n):
+            lines[n] += 1
+            return count
+
+        before = sys.gettrace()
+        sys.settrace(count)
+        try:
+            many = Schema(tuple(Feature(name=f"f{i}", kind="integer", low=0, high=i + 1) for i in range(n)))
+            again = Schema.from_yaml(many.to_yaml())
+        finally:
+            sys.settrace(before)
+        assert again == many
+    assert lines[200] < 2.2 * lines[100]
 
 
 def test_a_bound_too_large_for_a_number_is_refused():

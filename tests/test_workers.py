@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -80,6 +82,43 @@ def test_a_worker_that_dies_is_reported() -> None:
     with pytest.raises(WorkerError, match="ended without an answer.*Use fewer workers"):
         list(as_done(_ended, [(i,) for i in range(6)], workers=2, on="processes"))
     assert not multiprocessing.active_children()
+
+
+def test_a_local_cluster_that_is_slow_to_start_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray gives its parts half a minute; on a busy machine that is too little. RAY_ADDRESS is not joined unasked."""
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+
+    class Ray:
+        def __init__(self, failures: int) -> None:
+            self.failures, self.asked, self.stopped = failures, [], 0
+
+        def is_initialized(self) -> bool:
+            return False
+
+        def init(self, **given: object) -> None:
+            self.asked.append((given["address"], given["num_cpus"]))
+            if len(self.asked) <= self.failures:
+                raise Exception("The current node timed out during startup.")  # noqa: TRY002, as Ray does
+
+        def shutdown(self) -> None:
+            self.stopped += 1
+
+        def put(self, thing: object) -> object:
+            return thing
+
+        def remote(self, **_: object) -> Callable[[object], object]:
+            return lambda function: SimpleNamespace(remote=function)
+
+    for failures in (0, 2, 3):
+        ray = Ray(failures)
+        monkeypatch.setitem(sys.modules, "ray", ray)
+        if failures < 3:
+            assert list(as_done(operator.add, [], workers=2, on="ray")) == []
+        else:
+            with pytest.raises(WorkerError, match="did not start here.*timed out.*on='processes'"):
+                list(as_done(operator.add, [], workers=2, on="ray"))
+        assert ray.asked == [("local", 2)] * min(failures + 1, 3)
+        assert ray.stopped == min(failures + 1, 3)
 
 
 def test_what_cannot_be_sent_is_named() -> None:

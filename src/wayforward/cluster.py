@@ -8,6 +8,7 @@ from typing import Any
 from wayforward.errors import WorkerError, require
 
 _RETRIES = 3  # of a task whose worker died: it is answered again elsewhere, with the same bits
+_STARTS = 3  # of a local cluster: Ray gives its parts half a minute to start, which a busy machine may not keep
 
 
 def on_ray(
@@ -16,13 +17,13 @@ def on_ray(
     """Call the work with each piece as a task; yield (number of the piece, result) as they get ready.
 
     workers: pieces at work, of which as many wait. A cluster that `ray.init` has joined is used as it is; else one is
-    started here, with so many processors, and stopped in the end. Raises: what the work raises; WorkerError where
-    workers die again and again; MissingExtra.
+    started here, with so many processors, and stopped in the end, whatever RAY_ADDRESS says. Raises: what the work
+    raises; WorkerError where workers die again and again, or the local cluster does not start; MissingExtra.
     """
     ray = require("ray", extra="ray")
     own = not ray.is_initialized()
     if own:
-        ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, configure_logging=False)
+        start_local(ray, workers)
     try:
         task = ray.remote(max_retries=_RETRIES, num_cpus=1)(_do)
         shared = ray.put(work)
@@ -41,6 +42,25 @@ def on_ray(
     finally:
         if own:
             ray.shutdown()
+
+
+def start_local(ray: Any, workers: int) -> None:
+    """Start a local cluster with so many processors; once more where its parts were too slow. Raises: WorkerError."""
+    for attempt in range(1, _STARTS + 1):
+        try:
+            ray.init(
+                address="local", num_cpus=workers, include_dashboard=False, log_to_driver=False,
+                configure_logging=False,
+            )  # fmt: skip
+            return
+        except Exception as error:
+            ray.shutdown()  # what has started of it
+            if attempt == _STARTS:
+                first = (str(error).splitlines() or [type(error).__name__])[0]
+                raise WorkerError(
+                    f"Ray did not start here, {_STARTS} times: {first} Use fewer workers or on='processes', or join "
+                    "a cluster that runs with ray.init(address=...) before."
+                ) from error
 
 
 def _do(work: Callable[..., Any], *piece: Any) -> Any:

@@ -602,6 +602,23 @@ def test_how_few_fared_is_nowhere_in_an_audit_and_cannot_be_worked_out(seed):
             assert not 0 < who.sum() < 3 or not follows(club_name, sex_name), (figure, club_name, sex_name)
 
 
+def test_everybody_else_tells_no_sum_of_all_groups():
+    """Of more than six groups each stands beside everybody else: two people are withheld, and six have no label."""
+    x, rng = people(300, 5), np.random.default_rng(0)
+    refused = ~lender().reached(x)[0]
+    label = rng.integers(1, 8, len(x))
+    label[np.flatnonzero(refused)[:6]] = -1
+    label[np.flatnonzero(~refused)[:2]] = 0
+    club = Groups("club", ("few", *"abcdefg"), label)
+    got = audit(
+        lender(), x, club, beside=None, society=False, summaries=(), twins_of=0, proved_of=0, lasting_of=0
+    )
+    assert [g.name for g in got["club"].groups if g.hidden] == ["few"]
+    gap = got["club"].largest("refused")
+    assert gap.second == "everybody else" and gap.metric == "refused"
+    assert sum(gap.counts) == len(x) and np.dot(gap.counts, gap.values) == pytest.approx(refused.sum())
+
+
 def worked_out(told, figure, labels):
     """Which sums over parts of people follow from all that is told of a figure: those in the span of its equations."""
     first, second = labels

@@ -200,6 +200,17 @@ def test_a_number_that_follows_from_several_sums_at_once_is_guarded():
         assert (np.linalg.matrix_rank(np.vstack([known, alone])) == rank) == follows
 
 
+@pytest.mark.parametrize("have", [0, 2])
+def test_what_is_left_has_not_fared_alike(have):
+    """Beside two people who all have a plan, or have none, somebody is withheld who fared otherwise."""
+    counts, others = [20, 12, 15, 2], [8, 12 * (have > 0), 9]
+    assert to_withhold(counts, 0, 3, found=[*others, have, 0]) == {2, 3}
+    assert to_withhold(counts, 0, 3, found=[0, 0, 0, 0, 0]) == {1, 3}  # all are alike: nothing hides that
+    figures = tuple(figures_of(n, m) for n, m in zip(counts, [*others, have], strict=True))
+    told = suppress_few_outcomes(figures, 0, 0, 3, whole=False)
+    assert [one.counts_withheld for one in told] == [False, False, True, True]
+
+
 def figures_of(answered, found):
     """A group of fifty, of whom some were answered and have a plan."""
     some = {"refused": 50, "usable": int(answered), "cost": int(found)}

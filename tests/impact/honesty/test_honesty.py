@@ -13,7 +13,7 @@ from wayforward.errors import DataError
 from wayforward.groups import Groups
 from wayforward.impact.honesty import Honesty, exaggeration, family, honesty, offers
 from wayforward.impact.honesty.exaggeration import SIZES
-from wayforward.impact.honesty.offers import WITHIN, union
+from wayforward.impact.honesty.offers import WITHIN, _gaps, union
 
 WEIGHT, OFFSET = np.array([0.5, -1.0, 1.2]), -0.3
 
@@ -63,6 +63,15 @@ def test_dearer_offers_for_one_group_are_found(problem: wf.Problem, refused: np.
     assert got.excess.value == pytest.approx(excess.mean())
     (gap,) = got.gaps
     assert gap.first == "even" and gap.estimate.value < 0 and gap.significant
+
+
+def test_what_two_people_pay_too_much_follows_from_no_comparison() -> None:
+    """Told of the large groups one by one, it would be what everybody else's mean leaves: a guard is withheld, too."""
+    label, excess = np.repeat([0, 1, 2, -1], [20, 15, 2, 1]), np.linspace(0, 1, 38)
+    excess[3] = np.nan
+    (gap,) = _gaps(excess, [Groups("club", ("many", "guard", "two"), label)], 0)
+    assert (gap.first, gap.counts) == ("many", (19, 18))
+    assert np.dot(gap.values, gap.counts) == pytest.approx(np.nansum(excess))  # which tells no more than all do
 
 
 def test_options_that_are_kept_back_are_found(problem: wf.Problem, refused: np.ndarray) -> None:

@@ -108,8 +108,12 @@ def pairs_of(figures: Sequence[GroupFigures], crossed: bool, of_all: bool = Fals
 
 
 def sides_of(label: Ints, a: int, b: int | None) -> tuple[Mask, Mask]:
-    """Return who is of group a, and who of group b or (None) of any other group: labels (m,) -> (m,), (m,) bool."""
-    return label == a, ((label != a) & (label >= 0)) if b is None else label == b
+    """Return who is of group a, and who of group b or (None) who is not of a: labels (m,) -> (m,), (m,) bool.
+
+    Everybody else includes people without a label: without them the sum of all groups would be told, and with it those
+    of which nothing may be told.
+    """
+    return label == a, label != a if b is None else label == b
 
 
 def side_name(groups: Groups, b: int | None) -> str:

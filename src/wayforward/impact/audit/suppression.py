@@ -139,14 +139,16 @@ def suppress_few_outcomes(
 ) -> tuple[GroupFigures, ...]:  # fmt: skip
     """Withhold how the answered of a group ended where they are fewer than `fewest`, and means where fewer have a plan.
 
-    Where everybody less the others would tell of fewer, the smallest other group's are withheld, too. Where two
-    attributes meet, whose own figures are told beside: all of them (whole), or in each of the sums another one, and
-    all parts of a group whose own are withheld. unlabelled, unlabelled_found: of no group.
+    Where everybody less the others would tell of fewer, the smallest other group's are withheld, too; and one that
+    fared otherwise, where all who are left would have fared alike. Where two attributes meet, whose own figures are
+    told beside: all of them (whole), or in each of the sums another one, and all parts of a group whose own are
+    withheld. unlabelled, unlabelled_found: of no group.
     """
     hidden = {g for g, f in enumerate(figures) if f.hidden}
     sums = () if crossing is None else crossing.sums
     above = (frozenset[int](), frozenset[int]()) if crossing is None else (crossing.ends, crossing.means)
-    ends = to_withhold([f.answered for f in figures], unlabelled, fewest, whole, sums, hidden | above[0])
+    found = [*(f.found for f in figures), unlabelled_found]
+    ends = to_withhold([f.answered for f in figures], unlabelled, fewest, whole, sums, hidden | above[0], found)
     means = to_withhold(
         [f.found for f in figures], unlabelled_found, fewest, whole, sums, hidden | ends | above[1]
     )
@@ -156,12 +158,14 @@ def suppress_few_outcomes(
 
 def to_withhold(
     counts: Sequence[int], rest: int, fewest: int, whole: bool = False, sums: Sequence[Sequence[int]] = (),
-    hidden: Collection[int] = (),
+    hidden: Collection[int] = (), found: Sequence[int] | None = None,
 ) -> set[int]:  # fmt: skip
     """Return which groups' numbers are withheld, so that nobody can work out those of fewer than `fewest` people.
 
     counts: people behind each group's numbers; rest: behind none. hidden: groups that are withheld already. sums: the
-    groups whose numbers add up to one that is told; left out, all of them and the rest. See `suppress_few_outcomes`.
+    groups whose numbers add up to one that is told; left out, all of them and the rest. found: of the counts, and of
+    the rest at last, how many have a plan; what a sum leaves must not be that all have one, or nobody, unless it is
+    so of all that the sum is of. See `suppress_few_outcomes`.
     """
     few = {g for g, n in enumerate(counts) if 0 < n < fewest} | {g for g in hidden if counts[g]}
     if whole and (few or 0 < rest < fewest):
@@ -177,7 +181,13 @@ def to_withhold(
             alone = len(out) == 1 and not beside  # all that the sum leaves is this one
             alone |= any(g in known and 0 < counts[g] < fewest for g in out)
             others = [g for g in at if g not in few and counts[g] >= fewest]
-            if others and (0 < left < fewest or alone):
+            unlike: list[int] = []
+            if found is not None and (0 < beside < fewest or any(0 < counts[g] < fewest for g in out)):
+                have = sum(found[g] for g in out) + (found[-1] if beside else 0)
+                if have in (0, left):  # all alike: somebody who fared otherwise must be among them
+                    unlike = [g for g in others if (found[g] < counts[g] if have else found[g])]
+            others = unlike or others
+            if others and (0 < left < fewest or alone or unlike):
                 few.add(min(others, key=lambda g: counts[g]))
                 changed = True
                 break

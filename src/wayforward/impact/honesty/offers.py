@@ -15,6 +15,7 @@ import numpy as np
 from wayforward.evaluate.stats import NOTHING, Estimate, mean, rate
 from wayforward.groups import Groups
 from wayforward.impact.audit.gaps import Correction, Gap, correct, mean_gap
+from wayforward.impact.audit.suppression import may_be_told
 from wayforward.impact.privacy import FEWEST
 from wayforward.methods import recommend
 from wayforward.methods.certificates import certified
@@ -145,18 +146,18 @@ def _other_ways(offered: Recourse, every: Recourse) -> np.ndarray:
 
 
 def _gaps(excess: PerPerson, groups: Sequence[Groups], seed: int) -> list[Gap]:
-    out = []
+    """Compare each group's excess (n,), NaN without an offer, with everybody else's; nothing of few follows from it."""
+    known = np.isfinite(excess)
+    excess, out = excess[known], []
     for one in groups:
-        for place, name in enumerate(one.names):
-            mine, others = one.member == place, (one.member >= 0) & (one.member != place)
-            counts = tuple(int(np.isfinite(excess[side]).sum()) for side in (mine, others))
+        for name, mine in may_be_told(one.member[known], one, FEWEST, ()):
+            others = ~mine
+            counts = int(mine.sum()), int(others.sum())
             if min(counts) < FEWEST:
                 continue
             estimate, p = mean_gap(excess, mine, others, seed)
-            values = (float(np.nanmean(excess[mine])), float(np.nanmean(excess[others])))
-            out.append(
-                Gap(one.name, "excess", name, "everybody else", estimate, values, (counts[0], counts[1]), p)
-            )
+            values = float(excess[mine].mean()), float(excess[others].mean())
+            out.append(Gap(one.name, "excess", name, "everybody else", estimate, values, counts, p))
             if len(one.names) == 2:
                 break  # the second group says the same
     return out
