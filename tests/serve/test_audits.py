@@ -21,6 +21,7 @@ from wayforward.groups import Groups
 from wayforward.impact.audit.figures import GroupFigures
 from wayforward.impact.audit.gaps import rate_gap
 from wayforward.impact.audit.suppression import (
+    _pinned,
     cells_of_few,
     suppress_few_outcomes,
     to_withhold,
@@ -209,6 +210,17 @@ def test_what_is_left_has_not_fared_alike(have):
     figures = tuple(figures_of(n, m) for n, m in zip(counts, [*others, have], strict=True))
     told = suppress_few_outcomes(figures, 0, 0, 3, whole=False)
     assert [one.counts_withheld for one in told] == [False, False, True, True]
+
+
+def test_a_number_with_one_value_left_is_guarded():
+    """Of part 4 one person is left, who has a plan: all of column 0 have one, so that row 0 tells part 1, and so on."""
+    counts, found = [4, 5, 6, 3, 1, 9, 7, 8, 9], [4, 3, 5, 3, 1, 4, 7, 5, 6]
+    rows = np.arange(9).reshape(3, 3)
+    sums = [*rows.tolist(), *rows.T.tolist()]
+    few = {0, 1, 3, 4}
+    assert _pinned(sums, few, counts, found) == {1, 4}  # 0 and 3 are of those who all have a plan
+    out = to_withhold(counts, 0, 3, sums=sums, hidden=few, found=[*found, 0])
+    assert few < out and 4 not in _pinned(sums, out, counts, found)
 
 
 def figures_of(answered, found):

@@ -175,6 +175,8 @@ def to_withhold(
     while changed:
         changed = False
         known = _determined([at for at, beside in lines if not beside], few) if sums else set()
+        if sums and found is not None:
+            known |= _pinned(sums, few, counts, found)
         for at, beside in lines:
             out = [g for g in at if g in few]
             left = sum(counts[g] for g in out) + beside
@@ -206,6 +208,30 @@ def _determined(sums: Sequence[Sequence[int]], unknown: Collection[int]) -> set[
     values, directions = np.linalg.svd(equations, full_matrices=True)[1:]
     open_ = directions[int((values > 1e-9).sum()) :]
     return {g for i, g in enumerate(at) if not len(open_) or np.abs(open_[:, i]).max() < 1e-9}
+
+
+def _pinned(
+    sums: Sequence[Sequence[int]], unknown: Collection[int], counts: Sequence[int], found: Sequence[int]
+) -> set[int]:
+    """Return which unknown numbers have one value left between 0 and their counts, by what the sums leave.
+
+    Not those in a sum whose people all fared alike: that says it of each, whatever else is withheld.
+    """
+    low, high = [0] * len(counts), list(counts)
+    lines = [[g for g in one if g in unknown] for one in sums]
+    changed = True
+    while changed:
+        changed = False
+        for at in lines:
+            have, least, most = (sum(of[g] for g in at) for of in (found, low, high))
+            for g in at:
+                bounds = max(low[g], have - most + high[g]), min(high[g], have - least + low[g])
+                if bounds != (low[g], high[g]):
+                    low[g], high[g] = bounds
+                    changed = True
+                    break
+    alike = {g for one in sums if sum(found[g] for g in one) in (0, sum(counts[g] for g in one)) for g in one}
+    return {g for g in unknown if counts[g] and low[g] == high[g] and g not in alike}
 
 
 def may_be_told(
