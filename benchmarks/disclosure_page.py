@@ -28,7 +28,7 @@ def write(cells: Cells) -> None:
     """Write page and figures."""
     for name, draw in (("disclosure-copies", figure_copies), ("disclosure-defences", figure_defences)):
         with figure_style():
-            draw(cells).savefig(FIGURES / f"{name}.png", dpi=100)
+            draw(cells).savefig(FIGURES / f"{name}.png", dpi=100, bbox_inches="tight")
     write_text(PAGE, page(cells))
 
 
@@ -168,7 +168,7 @@ def _of_values(plain: dict[str, dict[str, Any]], methods: tuple[str, ...]) -> st
     rare, beside = (_mean(one["rare"][at] for one in some) for at in (0, 3))
     rows = max((one["rows"][0] or 0.0 for one in some), default=0.0)
     return (
-        f"Of the numbers that {' and '.join(f'`{m}`' for m in methods)} set, {rare:.0%} are held by 1 to 4 people "
+        f"Of the numbers that {' and '.join(', '.join(f'`{m}`' for m in methods).rsplit(', ', 1))} set, {rare:.0%} are held by 1 to 4 people "
         f"of the training table, and {beside:.0%} by 1 to 4 people never seen; at most {rows:.0%} of a cell's options "
         "are a training person's whole row."
     )
@@ -196,15 +196,19 @@ def _of_defence(name: str, pairs: list[tuple[dict[str, Any], dict[str, Any]]]) -
     copies = _mean(_best(e)[-1][1] - _best(p)[-1][1] for p, e in pairs)
     rare = [(p["reconstruction"]["rare"][0], e["reconstruction"]["rare"][0]) for p, e in pairs]
     rare = [(a, b) for a, b in rare if a is not None and b is not None]
-    text = f"**{name}** ({len(pairs)} cells): {100 * served:+.0f} percentage points with an option, "
+    text = f"**{name}** ({len(pairs)} cells): {_signed(served)} percentage points with an option, "
     if price:
         text += f"{np.median(price):+.0%} cost in the median cell ({min(price):+.0%} to {max(price):+.0%}), "
-    text += f"{100 * copies:+.0f} percentage points of agreement of the best copy"
+    text += f"{_signed(copies)} percentage points of agreement of the best copy"
     if rare:
         text += (
             f", rare values {_mean(a for a, _ in rare):.0%} before and {_mean(b for _, b in rare):.0%} after"
         )
     return text + "."
+
+
+def _signed(value: float) -> str:
+    return f"{100 * value:+.0f}" if abs(value) >= 0.005 else "0"
 
 
 def figure_copies(cells: Cells) -> Any:
@@ -214,14 +218,16 @@ def figure_copies(cells: Cells) -> Any:
     for row, data in zip(grid, DATA, strict=True):
         for ax, model in zip(row, MODELS, strict=True):
             ax.set_title(f"{data}, {NAMES[model]}", loc="left", weight="bold")
+            yardstick = None  # the same for every method
             for place, method in enumerate(METHODS):
                 one = cells.get(f"{data}-{model}-{method}")
                 if one is None:
                     continue
                 e = one["exposures"][0]
                 known = e["copies"]["decisions"]
-                sizes = [point[0] for point in known]
-                ax.plot(sizes, [point[1] for point in known], color=GREY, lw=4, alpha=0.35, zorder=0)
+                if yardstick is None:
+                    (yardstick,) = ax.plot(*zip(*(point[:2] for point in known), strict=True), color=GREY, lw=4)
+                    yardstick.set(alpha=0.5, zorder=0, label="decisions alone")
                 line, marker, colour = LINES[place]
                 x, y = zip(*_best(e), strict=True)
                 ax.plot(x, y, ls=line, marker=marker, color=colour, lw=1.8, label=method)
@@ -237,16 +243,16 @@ def figure_copies(cells: Cells) -> Any:
     for row in grid:
         row[0].set_ylabel("agreement of the best copy")
     handles = {label: h for ax in grid.flat for h, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-    sheet.legend(handles.values(), handles.keys(), loc="outside lower left", ncols=5, frameon=False)
+    sheet.legend(handles.values(), handles.keys(), loc="outside lower left", ncols=6, frameon=False)
     return sheet
 
 
-MEASURES: tuple[tuple[str, Callable[[dict[str, Any]], float | None], tuple[float, float]], ...] = (
-    ("has an option", lambda e: e["usable"][0], (0.0, 1.0)),
-    ("dearer by", lambda e: e["dearer"][0] if e["name"] != PLAIN else 0.0, (-0.25, 3.0)),
-    ("best copy", lambda e: _best(e)[-1][1], (0.5, 1.0)),
-    ("member", lambda e: max(v[0] or 0.0 for v in e["membership"].values()), (0.4, 0.8)),
-    ("rare values", lambda e: e["reconstruction"]["rare"][0], (0.0, 1.0)),
+MEASURES: tuple[tuple[str, Callable[[dict[str, Any]], float | None], tuple[float, ...]], ...] = (
+    ("has an option", lambda e: e["usable"][0], (0.0, 0.5, 1.0)),
+    ("dearer by", lambda e: e["dearer"][0] if e["name"] != PLAIN else 0.0, (-0.5, 0.0, 1.0, 2.0, 3.0)),
+    ("best copy", lambda e: _best(e)[-1][1], (0.5, 0.75, 1.0)),
+    ("member", lambda e: max(v[0] or 0.0 for v in e["membership"].values()), (0.4, 0.5, 0.6, 0.7, 0.8)),
+    ("rare values", lambda e: e["reconstruction"]["rare"][0], (0.0, 0.5, 1.0)),
 )
 
 
@@ -254,10 +260,13 @@ def figure_defences(cells: Cells) -> Any:
     """Each measure under each defence: a row of panels for each table, a mark for each model and method."""
     names = [PLAIN, *DEFENCES]
     sheet = new_figure(10, 7.6)
-    grid = sheet.subplots(len(DATA), len(MEASURES), sharey=True)
+    grid = sheet.subplots(len(DATA), len(MEASURES), sharey=True, gridspec_kw={"wspace": 0.1})
+    for ax, (title, _, _) in zip(grid[0], MEASURES, strict=True):
+        ax.set_title(title, loc="left", weight="bold")
     for row, data in zip(grid, DATA, strict=True):
         row[0].set_ylabel(data, weight="bold")
-        for ax, (title, value, ends) in zip(row, MEASURES, strict=True):
+        for ax, (title, value, ticks) in zip(row, MEASURES, strict=True):
+            ends = ticks[0], ticks[-1]
             for place, method in enumerate(METHODS):
                 _, marker, colour = LINES[place]
                 for model in MODELS:
@@ -268,16 +277,14 @@ def figure_defences(cells: Cells) -> Any:
                     x = [np.clip(v, *ends) for v, _ in points if v is not None]
                     y = [at + 0.13 * (place - 2) for v, at in points if v is not None]
                     ax.plot(x, y, marker, color=colour, ms=4, alpha=0.8, label=method, clip_on=False)
-            if row is grid[0]:
-                ax.set_title(title, loc="left", weight="bold")
             ax.set_xlim(*ends)
             ax.set_ylim(len(names) - 0.4, -0.6)
             ax.set_yticks(range(len(names)), ["plain", *DEFENCES])
             ax.tick_params(axis="y", length=0)
             ax.grid(axis="x", color=LIGHT, lw=0.6)
-            if title != "member":
-                percent_ticks(ax.xaxis)
+            texts = [f"{v:.1f}" if title == "member" else f"{v:.0%}" if v >= 0 else "" for v in ticks]
+            ax.set_xticks(ticks, texts, fontsize=8)
             plain_axes(ax)
     handles = {label: h for ax in grid.flat for h, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-    sheet.legend(handles.values(), handles.keys(), loc="outside lower left", ncols=5, frameon=False)
+    sheet.legend(handles.values(), handles.keys(), loc="outside lower left", ncols=6, frameon=False)
     return sheet

@@ -76,18 +76,21 @@ def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path) -> None:
     """Its shard is answered again by another; an error of the work itself arrives as it is."""
     mark = tmp_path / "killed"
 
-    def work(i: int) -> Any:
+    def work(i: int, values: np.ndarray) -> Any:
         if i == 2 and not mark.exists():
             mark.touch()
             os._exit(9)  # as kill -9, in the middle of its shard
+        values[0] += 1  # what is sent may be written to, as in a process
         if i == 99:
             raise wf.WayforwardError("no such shard")
-        return 10 * i
+        return 10 * i + values
 
-    assert sorted(on_ray(work, [(i,) for i in range(5)], 2)) == [(i, 10 * i) for i in range(5)]
+    found = dict(on_ray(work, [(i, np.zeros(1)) for i in range(5)], 2))
+    assert {i: value.tolist() for i, value in found.items()} == {i: [10 * i + 1] for i in range(5)}
+    found[0][0] = 7  # what comes back, too
     assert mark.exists()
     with pytest.raises(wf.WayforwardError, match="no such shard"):
-        list(on_ray(work, [(99,)], 2))
+        list(on_ray(work, [(99, np.zeros(1))], 2))
 
 
 @pytest.mark.usefixtures("joined")

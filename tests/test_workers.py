@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import operator
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -89,6 +90,8 @@ def test_a_local_cluster_that_is_slow_to_start_is_started_again(monkeypatch: pyt
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
 
     class Ray:
+        cloudpickle = pickle
+
         def __init__(self, failures: int) -> None:
             self.failures, self.asked, self.stopped = failures, [], 0
 

@@ -1,8 +1,14 @@
-"""Pieces of work as tasks of Ray: on a cluster that was joined, or on a local one that is started and stopped."""
+"""Pieces of work as tasks of Ray: on a cluster that was joined, or on a local one that is started and stopped.
+
+Work, pieces and results go as bytes: arrays that Ray itself sends cannot be written to, so that what works in one
+process could fail there, and compiled code would be compiled again for them.
+"""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from wayforward.errors import WorkerError, require
@@ -26,12 +32,13 @@ def on_ray(
         start_local(ray, workers)
     try:
         task = ray.remote(max_retries=_RETRIES, num_cpus=1)(_do)
-        shared = ray.put(work)
+        packed = ray.cloudpickle.dumps
+        shared = ray.put(packed(work))
         numbers: dict[Any, int] = {}
         left = enumerate(pieces)
         while True:
             for i, piece in left:
-                numbers[task.remote(shared, *piece)] = i
+                numbers[task.remote(shared, packed(piece))] = i
                 if len(numbers) >= 2 * workers:
                     break
             if not numbers:
@@ -63,13 +70,20 @@ def start_local(ray: Any, workers: int) -> None:
                 ) from error
 
 
-def _do(work: Callable[..., Any], *piece: Any) -> Any:
-    return work(*piece)
+def _do(work: bytes, piece: bytes) -> bytes:
+    return pickle.dumps(_read(work)(*pickle.loads(piece)))
+
+
+@lru_cache(maxsize=1)
+def _read(work: bytes) -> Callable[..., Any]:
+    """Return the work: of the same bytes the same, once a worker."""
+    read: Callable[..., Any] = pickle.loads(work)
+    return read
 
 
 def _result(ray: Any, one: Any) -> Any:
     try:
-        return ray.get(one)
+        return pickle.loads(ray.get(one))
     except ray.exceptions.RayTaskError as error:
         raise (error.cause or error) from None
     except ray.exceptions.RayError as error:
