@@ -135,9 +135,13 @@ def test_broken_json_counts_for_nothing(store: Store):
     for text in ("", "[1]", "{" * 2000, "NaN"):
         store.place("cheap", "loan-lr").write_text(text)
         assert len(store.entries()[0]) == 3
-    (store.folder / "tasks.json").write_text("[]")
-    with pytest.raises(FileFormatError, match=r"tasks\.json"):
-        store.tasks()
+    about = {"digest": "d", "model_digest": "m", "n": 60, "groups": []}
+    without = {key: value for key, value in about.items() if key != "digest"}
+    odd = [about | {"digest": 1}, about | {"n": True, "groups": [""]}, about | {"n": 2, "groups": ["a", [1]]}]
+    for broken in ([], {"loan-lr": without}, *({"loan-lr": one} for one in odd), {"loan-lr": about | {"n": -1}}):
+        (store.folder / "tasks.json").write_text(json.dumps(broken))
+        with pytest.raises(FileFormatError, match=r"tasks\.json"):
+            store.entries()
 
 
 def test_pages_hold_every_line_and_ask_nobody_for_anything(store: Store):

@@ -135,8 +135,12 @@ class Store:
         try:
             found = read_json(self.folder / _TASKS)
             for about in found.values():
-                if not isinstance(about["n"], int) or len(about["groups"]) not in (0, about["n"]):
+                n, groups = about["n"], about["groups"]
+                texts = [about["digest"], about["model_digest"], *groups]
+                if type(n) is not int or n < 1 or not isinstance(groups, list) or len(groups) not in (0, n):
                     raise ValueError("groups and n do not fit")
+                if not all(isinstance(text, str) for text in texts):
+                    raise ValueError("a digest or a group is no text")
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
