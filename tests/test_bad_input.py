@@ -17,6 +17,7 @@ from wayforward.errors import (
     SchemaError,
     WayforwardError,
 )
+from wayforward.groups import Groups
 from wayforward.recourse import Outcome
 from wayforward.schema import SchemaWarning
 
@@ -154,6 +155,29 @@ def test_an_odd_row_stops_nobody_else(problem, people, column, value, words, lik
     for name in ("x", "action", "after", "cost", "score", "score_before", "plain_cost"):
         np.testing.assert_array_equal(getattr(got[others], name), getattr(alone, name))
     assert (got[others].outcome == alone.outcome).all()
+
+
+def no_utf8(texts, at):
+    """An Arrow array of texts, of which one is no UTF-8, as Parquet files of other programs hold them."""
+    pa = pytest.importorskip("pyarrow")
+    raw = pa.array([b"\xff\xfe" if i == at else text.encode() for i, text in enumerate(texts)], pa.binary())
+    return pa.Array.from_buffers(pa.string(), len(raw), raw.buffers())
+
+
+def test_a_text_that_is_no_utf8_stops_nobody_else(problem, people, tmp_path):
+    """In a table in memory, in a file, among labels of groups, and where a schema is inferred."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    cells = people.to_dict("list")
+    for column in (no_utf8(cells["job"], 3), no_utf8(cells["job"], 3).dictionary_encode()):
+        table = pa.table(cells | {"job": column})
+        with pytest.warns(SchemaWarning, match="1 of 8 people could not be read"):
+            got = wf.recommend(problem, table)
+        assert got.readable.tolist() == [i != 3 for i in range(8)] and "job" in got.reasons[3]
+    pq.write_table(pa.table(cells | {"job": no_utf8(cells["job"], 3)}), tmp_path / "people.parquet")
+    answers = wf.recommend_table(problem, tmp_path / "people.parquet", tmp_path / "out")
+    assert [one["person"] for one in answers.problems()] == [3]
+    assert "\ufffd" in "".join(wf.Schema.infer(table)["job"].levels)
+    assert Groups.of("job", no_utf8(cells["job"], 3)).n_groups >= 2
 
 
 def test_odd_rows_only_are_all_kept(problem, people):

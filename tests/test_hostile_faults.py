@@ -6,8 +6,9 @@ import json
 import os
 import resource
 import signal
+import subprocess
 import unicodedata
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
@@ -239,6 +240,21 @@ def test_pipes_and_devices_are_no_files(tmp_path, kind):
         read_json(path)
     with pytest.raises(ValueError, match="no file"):
         tensor_files.read(path)
+
+
+def test_a_pipe_that_nobody_reads_is_not_waited_for(tmp_path, question):
+    """One that somebody reads gets all of it."""
+    pipe = tmp_path / "out.json"
+    os.mkfifo(pipe)
+    with pytest.raises(WriteError, match=r"'out\.json' cannot be written: Broken pipe"):
+        question.answer.save(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
+        while True:
+            with suppress(WriteError):  # until it has begun
+                write_text(pipe, "all of it")
+                break
+        assert reader.communicate()[0] == "all of it"
+    assert pipe.is_fifo()
 
 
 # -- parts and answers ---------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import numpy as np
 from wayforward.errors import DataError, is_number, shown
 from wayforward.language import Translatable, gettext, marks, pgettext, translated
 from wayforward.schema import Schema, SchemaWarning
+from wayforward.schema.tables import legible_column
 
 if TYPE_CHECKING:
     from wayforward.shapes import People
@@ -101,6 +102,8 @@ class Groups:
                 member = np.where(np.isnan(column), -1, np.nan_to_num(column)).astype(np.int64)
                 return cls(name, tuple(str(level) for level in one.levels), member, feature)._warned()
             labels = column
+        if hasattr(labels, "to_pylist"):
+            labels = legible_column(labels, name).to_pylist()
         values = np.asarray(labels, dtype=object)
         if values.ndim == 0:
             raise DataError(

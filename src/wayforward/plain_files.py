@@ -181,7 +181,7 @@ def written(path: str | Path, *, private: bool = False) -> Iterator[Path]:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         no_file = place.exists() and not place.is_file()
     if no_file:  # a pipe or a terminal
-        with place_of(path):
+        with place_of(path), _read_by_somebody(place):
             yield place
         return
     fresh = place.with_name(f".{place.stem[:80]}.{secrets.token_hex(8)}{place.suffix}")
@@ -197,6 +197,24 @@ def written(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             fresh.unlink(missing_ok=True)
+
+
+@contextmanager
+def _read_by_somebody(place: Path) -> Iterator[None]:
+    """Keep a pipe open, so that its reader waits for all. Raises: OSError where nobody reads: that waits for ever."""
+    if not place.is_fifo():
+        yield
+        return
+    try:
+        end = os.open(place, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from None
+        raise
+    try:
+        yield
+    finally:
+        os.close(end)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wayforward.errors import DataError, MethodError
+from wayforward.errors import DataError, FileFormatError, MethodError
 from wayforward.methods import method
 from wayforward.tracks import TASKS, BuiltTask, RunLimits, Submission, running, submit
 from wayforward.tracks.child import answer
@@ -196,6 +196,14 @@ def test_rows_of_strangers_and_second_rows_are_left_out_and_told(ready: BuiltTas
 def test_rows_that_do_not_fit_are_named(ready: BuiltTask, columns: dict[str, list[object]], why: str):
     with pytest.raises(DataError, match=why):
         read_rows(ready, _parquet(columns))
+
+
+def test_names_that_are_no_utf8_are_no_rows(ready: BuiltTask):
+    pa = pytest.importorskip("pyarrow")
+    raw = pa.array([b"\xff\xfe"], pa.binary())
+    person = pa.Array.from_buffers(pa.string(), 1, raw.buffers())
+    with pytest.raises(FileFormatError, match="cannot be read as Parquet"):
+        read_rows(ready, _parquet({"person": person, "income": [1.0]}))
 
 
 def test_what_is_no_parquet_fails_alone(ready: BuiltTask, tmp_path: Path):

@@ -8,6 +8,7 @@ import numpy as np
 
 from wayforward.scale.sources import PROBLEM
 from wayforward.schema import Feature, Schema, carried
+from wayforward.schema.tables import legible
 
 _MISSING = frozenset(("", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "NULL", "null", "None", "<NA>", "#N/A"))
 _YES_NO = {True: ("True", "true", "TRUE"), False: ("False", "false", "FALSE")}
@@ -18,7 +19,7 @@ def encode_shard(schema: Schema, table: Any, *, text: bool) -> tuple[np.ndarray,
 
     text: the values are as a CSV file has them. A reason names the column and the value at fault, nothing else.
     """
-    n = table.num_rows
+    n, table = table.num_rows, legible(table)
     reasons: dict[int, str] = {}
     if PROBLEM in table.column_names:
         given = table.column(PROBLEM).to_pylist()

@@ -328,11 +328,45 @@ def _named_by_text(index: Any) -> bool:
     return all(isinstance(name, str) for name in index)
 
 
+def legible(table: Any) -> Any:
+    """Return an Arrow table whose texts are UTF-8, any other table as it is.
+
+    What is no UTF-8 is replaced, so that it is no level: one odd cell stops nobody else. Raises: DataError for a broken
+    column.
+    """
+    if not (type(table).__module__.startswith("pyarrow") and hasattr(table, "set_column")):
+        return table
+    for i, name in enumerate(table.column_names):
+        column = table.column(i)
+        if (fixed := legible_column(column, name)) is not column:
+            table = table.set_column(i, name, fixed)
+    return table
+
+
+def legible_column(column: Any, name: str) -> Any:
+    """Return an Arrow column whose texts are UTF-8; see `legible`."""
+    import pyarrow as pa
+
+    try:
+        column.validate(full=True)
+        return column
+    except pa.ArrowInvalid:
+        pass
+    try:
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        raw = column.cast(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary())
+        raw.validate(full=True)
+    except (pa.ArrowException, ValueError) as error:
+        raise DataError(f"Column '{name}' cannot be read: {error}. Write the table anew.") from None
+    return pa.array([None if v is None else v.decode("utf-8", "replace") for v in raw.to_pylist()], pa.string())
+
+
 def read_frame(table: Any, what: str) -> Any:
     """Return a narwhals frame of any table whose columns have one text name each. Raises: DataError."""
     import narwhals.stable.v2 as nw
 
-    table = as_table(table)
+    table = legible(as_table(table))
     try:
         frame = nw.from_native(table, eager_only=True)
     except TypeError:

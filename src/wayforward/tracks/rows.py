@@ -109,7 +109,9 @@ def _table(content: bytes, most: int) -> Any:
         file = parquet.ParquetFile(io.BytesIO(content))
         if file.metadata.num_rows > most:
             raise DataError(f"The rows are {file.metadata.num_rows:,}; at most {most:,} are read.")
-        return file.read()
+        table = file.read()
+        table.validate(full=True)  # texts that are no UTF-8, and what else would be found out while it is read
+        return table
     except (ArrowException, OSError, ValueError, RuntimeError) as error:
         if isinstance(error, DataError):
             raise
