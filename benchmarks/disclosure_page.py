@@ -167,8 +167,9 @@ def _of_values(plain: dict[str, dict[str, Any]], methods: tuple[str, ...]) -> st
     some = [e["reconstruction"] for cell, e in plain.items() if cell.split("-", 2)[2] in methods]
     rare, beside = (_mean(one["rare"][at] for one in some) for at in (0, 3))
     rows = max((one["rows"][0] or 0.0 for one in some), default=0.0)
+    names = " and ".join(", ".join(f"`{m}`" for m in methods).rsplit(", ", 1))
     return (
-        f"Of the numbers that {' and '.join(', '.join(f'`{m}`' for m in methods).rsplit(', ', 1))} set, {rare:.0%} are held by 1 to 4 people "
+        f"Of the numbers that {names} set, {rare:.0%} are held by 1 to 4 people "
         f"of the training table, and {beside:.0%} by 1 to 4 people never seen; at most {rows:.0%} of a cell's options "
         "are a training person's whole row."
     )
@@ -226,7 +227,9 @@ def figure_copies(cells: Cells) -> Any:
                 e = one["exposures"][0]
                 known = e["copies"]["decisions"]
                 if yardstick is None:
-                    (yardstick,) = ax.plot(*zip(*(point[:2] for point in known), strict=True), color=GREY, lw=4)
+                    (yardstick,) = ax.plot(
+                        *zip(*(point[:2] for point in known), strict=True), color=GREY, lw=4
+                    )
                     yardstick.set(alpha=0.5, zorder=0, label="decisions alone")
                 line, marker, colour = LINES[place]
                 x, y = zip(*_best(e), strict=True)

@@ -14,7 +14,9 @@ from typing import Any
 from wayforward.errors import WorkerError, require
 
 _RETRIES = 3  # of a task whose worker died: it is answered again elsewhere, with the same bits
-_STARTS = 3  # of a local cluster: Ray gives its parts half a minute to start, which a busy machine may not keep
+_STARTS = (
+    3  # of a local cluster: Ray gives its parts half a minute to start, which a busy machine may not keep
+)
 
 
 def on_ray(

@@ -138,7 +138,12 @@ def test_broken_json_counts_for_nothing(store: Store):
     about = {"digest": "d", "model_digest": "m", "n": 60, "groups": []}
     without = {key: value for key, value in about.items() if key != "digest"}
     odd = [about | {"digest": 1}, about | {"n": True, "groups": [""]}, about | {"n": 2, "groups": ["a", [1]]}]
-    for broken in ([], {"loan-lr": without}, *({"loan-lr": one} for one in odd), {"loan-lr": about | {"n": -1}}):
+    for broken in (
+        [],
+        {"loan-lr": without},
+        *({"loan-lr": one} for one in odd),
+        {"loan-lr": about | {"n": -1}},
+    ):
         (store.folder / "tasks.json").write_text(json.dumps(broken))
         with pytest.raises(FileFormatError, match=r"tasks\.json"):
             store.entries()

@@ -359,7 +359,9 @@ def legible_column(column: Any, name: str) -> Any:
         raw.validate(full=True)
     except (pa.ArrowException, ValueError) as error:
         raise DataError(f"Column '{name}' cannot be read: {error}. Write the table anew.") from None
-    return pa.array([None if v is None else v.decode("utf-8", "replace") for v in raw.to_pylist()], pa.string())
+    return pa.array(
+        [None if v is None else v.decode("utf-8", "replace") for v in raw.to_pylist()], pa.string()
+    )
 
 
 def read_frame(table: Any, what: str) -> Any:

@@ -110,7 +110,9 @@ def _table(content: bytes, most: int) -> Any:
         if file.metadata.num_rows > most:
             raise DataError(f"The rows are {file.metadata.num_rows:,}; at most {most:,} are read.")
         table = file.read()
-        table.validate(full=True)  # texts that are no UTF-8, and what else would be found out while it is read
+        table.validate(
+            full=True
+        )  # texts that are no UTF-8, and what else would be found out while it is read
         return table
     except (ArrowException, OSError, ValueError, RuntimeError) as error:
         if isinstance(error, DataError):

@@ -148,7 +148,9 @@ def suppress_few_outcomes(
     sums = () if crossing is None else crossing.sums
     above = (frozenset[int](), frozenset[int]()) if crossing is None else (crossing.ends, crossing.means)
     found = [*(f.found for f in figures), unlabelled_found]
-    ends = to_withhold([f.answered for f in figures], unlabelled, fewest, whole, sums, hidden | above[0], found)
+    ends = to_withhold(
+        [f.answered for f in figures], unlabelled, fewest, whole, sums, hidden | above[0], found
+    )
     means = to_withhold(
         [f.found for f in figures], unlabelled_found, fewest, whole, sums, hidden | ends | above[1]
     )
