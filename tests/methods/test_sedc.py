@@ -10,6 +10,7 @@ import pytest
 from wayforward import Feature, Preferences, Problem, Schema, Target, recommend, wrap
 from wayforward.errors import MethodError
 from wayforward.methods import method
+from wayforward.methods.engines.edits import _best, _Frontier, _mark
 from wayforward.problem.cost import LpMix
 from wayforward.testing import MethodContract
 
@@ -90,3 +91,29 @@ def test_it_goes_on_from_a_set_that_is_not_the_best():
     got = recommend(it, np.ones((1, 4)), method="sedc", k=2)
     assert sets(got)[0] == {2, 3}
     assert recommend(it, np.ones((1, 4)), method="sedc", expansions=1).found.sum() == 0
+
+
+def test_the_best_children_are_those_of_a_stable_sort():
+    rng = np.random.default_rng(0)
+    worth = rng.integers(0, 40, (50, 300)).astype(float)
+    worth[worth < 12] = -np.inf
+    worth[0] = -np.inf
+    for w in (1, 32, 300):
+        np.testing.assert_array_equal(_best(worth, w), np.argsort(-worth, axis=1, kind="stable")[:, :w])
+
+
+def test_a_state_is_known_again_in_whatever_order_it_was_made():
+    """Two words in both orders, noughts of both signs; words at other values, and other words, are other states."""
+    unit, value = np.array([3, 7, 3, 4, 3]), np.array([0.0, 1.0, -0.0, 0.0, 1.0])
+    mark = _mark(unit, value)
+    assert mark[0] == mark[2] and len(set(mark.tolist())) == 4
+    assert (_mark(unit, np.full(5, np.nan)) == 0).all()
+    there = np.full((1, 9), np.nan)
+    there[0, [3, 7]] = 0.0, 1.0
+    frontier = _Frontier(states=[there], marks=[mark[:1] + mark[1:2]])
+    who, again = np.zeros(2, dtype=int), np.repeat(there, 2, axis=0)
+    again[1, 7] = np.nan
+    assert frontier.expanded(who, again, np.array([mark[1] + mark[0], mark[0]])).tolist() == [True, False]
+    assert not frontier.expanded(who, again[::-1], np.repeat(mark[:1] + mark[1:2], 2))[
+        0
+    ]  # alike is not the same

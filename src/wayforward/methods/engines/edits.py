@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Order = Literal["score", "gain per cost"]
 _BLOCK = 1 << 23  # numbers of child rows made at once
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 _WIDTH = 32  # children of an expansion that may be expanded themselves, at most
 
 
@@ -96,24 +97,59 @@ class _Frontier:
     """What each person may expand next: of every expansion (n, E) its state and its best children (n, E, w)."""
 
     states: list[np.ndarray] = field(default_factory=list)
+    marks: list[np.ndarray] = field(default_factory=list)
     worth: list[np.ndarray] = field(default_factory=list)
     move: list[np.ndarray] = field(default_factory=list)
     value: list[np.ndarray] = field(default_factory=list)
 
-    def pop(self, who: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """(m,) expansion, move, value of the best child of each of who (m,), and what it is worth (-inf: none)."""
+    def pop(self, who: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Of the best child of each of who (m,): state (m, d) before it, its mark, move, value, worth (-inf: none)."""
         worth = np.stack([part[who] for part in self.worth], axis=1)
         m, _, w = worth.shape
         best = worth.reshape(m, -1).argmax(1)
         turn, place = best // w, best % w
-        row = np.arange(m)
-        found = worth[row, turn, place]
+        found = worth[np.arange(m), turn, place]
+        state, mark = np.empty((m, self.states[0].shape[1])), np.empty(m, dtype=np.uint64)
+        move, value = np.empty(m, dtype=int), np.empty(m)
         for e in np.unique(turn):
-            at = turn == e
-            self.worth[e][who[at], place[at]] = -np.inf
-        move = np.stack([part[who] for part in self.move], axis=1)[row, turn, place]
-        value = np.stack([part[who] for part in self.value], axis=1)[row, turn, place]
-        return turn, move, value, found
+            at = np.flatnonzero(turn == e)
+            owner, cell = who[at], (who[at], place[at])
+            self.worth[e][cell] = -np.inf
+            state[at], mark[at] = self.states[e][owner], self.marks[e][owner]
+            move[at], value[at] = self.move[e][cell], self.value[e][cell]
+        return state, mark, move, value, found
+
+    def expanded(self, who: np.ndarray, state: np.ndarray, mark: np.ndarray) -> np.ndarray:
+        """(m,) bool: states (m, d) that who (m,) expanded before."""
+        out = np.zeros(len(who), dtype=bool)
+        for states, marks in zip(self.states, self.marks, strict=True):
+            at = np.flatnonzero(marks[who] == mark)  # alike, so most likely the same
+            if at.size:
+                one, other = states[who[at]], state[at]
+                out[at] |= ((one == other) | (np.isnan(one) & np.isnan(other))).all(1)
+        return out
+
+
+def _mark(unit: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """(m,) what a unit at a value adds to the mark of a state, which is the same for the same states; 0 of NaN."""
+    bits = (value + 0.0).view(np.uint64)  # one nought
+    spread = ((bits ^ (bits >> np.uint64(29))) + _ODD) * (2 * unit.astype(np.uint64) + np.uint64(1))
+    return np.where(np.isnan(value), np.uint64(0), spread * _ODD ^ spread >> np.uint64(32))
+
+
+def _best(worth: np.ndarray, w: int) -> np.ndarray:
+    """(m, w) places of the greatest of each row (m, c), the greatest first and of equal ones the first."""
+    if worth.shape[1] <= 2 * w:
+        return np.argsort(-worth, axis=1, kind="stable")[:, :w]
+    least = np.partition(worth, -w, axis=1)[:, -w, None]
+    above, level = worth > least, worth == least
+    few = above | (level & (level.cumsum(1) <= w - above.sum(1)[:, None]))
+    place = np.nonzero(few)[1]
+    if place.size < len(worth) * w:  # what is no number is neither above nor level
+        return np.argsort(-worth, axis=1, kind="stable")[:, :w]
+    place = place.reshape(-1, w)
+    order = np.argsort(-np.take_along_axis(worth, place, 1), axis=1, kind="stable")
+    return np.take_along_axis(place, order, 1)
 
 
 @dataclass
@@ -143,11 +179,11 @@ class EditSearch:
         n = people.n
         found, count = np.full((n, want, d), np.nan), np.zeros(n, dtype=np.int64)
         frontier, live = _Frontier(), np.arange(n)
-        state = np.full((n, d), np.nan)
+        state, mark = np.full((n, d), np.nan), np.zeros(n, dtype=np.uint64)
         start = people.score(live, people.x) if self.order == "gain per cost" else np.zeros(n)
         most = np.minimum(self.most, people.max_changes)
         for turn in range(self.expansions):
-            value = self._without_found(live, state[live], found)
+            value = self._without_found(live, state[live], found, count)
             several = (~np.isnan(state[live])).sum(1)
             value[(several >= most[live])[:, None] & np.isnan(state[live][:, self.edits.unit])] = np.nan
             score, turned = self._children(live, state[live], value)
@@ -161,19 +197,23 @@ class EditSearch:
                 )  # of a sum over features
                 worth = (worth - start[live, None]) * (several + 1)[:, None] / np.maximum(spent, 1e-9)
             frontier = _Frontier() if self.greedy else frontier
-            self._extend(frontier, live, state, worth, value)
+            self._extend(frontier, live, state, mark, worth, value)
             live = live[(count[live] < want) & (people.rows[live] < cap[live])]
             if turn + 1 < self.expansions:
-                live = self._next(frontier, live, state, found)
+                live = self._next(frontier, live, state, mark, found)
             if not live.size:
                 break
         return found
 
     # -- one expansion ---------------------------------------------------------------------------------------
 
-    def _without_found(self, who: np.ndarray, state: np.ndarray, found: np.ndarray) -> np.ndarray:
+    def _without_found(
+        self, who: np.ndarray, state: np.ndarray, found: np.ndarray, count: np.ndarray
+    ) -> np.ndarray:
         """(m, C) values of the edits that may be added: none that makes the state hold what was found."""
         value, unit = self.edits.values(who, state), self.edits.unit
+        if not count[who].any():
+            return value
         for held in np.moveaxis(found[who], 1, 0):
             lacks = ~np.isnan(held) & ~(held == state)
             row = np.flatnonzero(lacks.sum(1) == 1)
@@ -227,7 +267,8 @@ class EditSearch:
         row, move = np.nonzero(turned)
         if not row.size:
             return
-        cost = self._alone(who, np.where(turned, value, np.nan))[row, move].round(12)
+        some, place = np.unique(row, return_inverse=True)
+        cost = self._alone(who[some], np.where(turned[some], value[some], np.nan))[place, move].round(12)
         order = np.lexsort((move, -score[row, move], cost, row))
         row, move = row[order], move[order]
         room = rank_in_run(row) < found.shape[1] - count[who[row]]
@@ -240,10 +281,11 @@ class EditSearch:
         np.add.at(count, owner, 1)
 
     def _extend(
-        self, frontier: _Frontier, who: np.ndarray, state: np.ndarray, worth: np.ndarray, value: np.ndarray
-    ) -> None:
+        self, frontier: _Frontier, who: np.ndarray, state: np.ndarray, mark: np.ndarray, worth: np.ndarray,
+        value: np.ndarray,
+    ) -> None:  # fmt: skip
         n, w = self.people.n, min(_WIDTH, worth.shape[1])
-        best = np.argsort(-worth, axis=1, kind="stable")[:, :w]
+        best = _best(worth, w)
         top_worth, top_move, top_value = (
             np.full((n, w), -np.inf),
             np.zeros((n, w), int),
@@ -252,26 +294,28 @@ class EditSearch:
         top_worth[who] = np.take_along_axis(worth, best, 1)
         top_move[who], top_value[who] = best, np.take_along_axis(value, best, 1)
         frontier.states.append(state.copy())
+        frontier.marks.append(mark.copy())
         frontier.worth.append(top_worth)
         frontier.move.append(top_move)
         frontier.value.append(top_value)
 
     def _next(
-        self, frontier: _Frontier, live: np.ndarray, state: np.ndarray, found: np.ndarray
+        self, frontier: _Frontier, live: np.ndarray, state: np.ndarray, mark: np.ndarray, found: np.ndarray
     ) -> np.ndarray:
         """Set the next state of each of live (m,); return those who have one."""
         ready, open_ = np.zeros(self.people.n, dtype=bool), live
         while open_.size:
-            turn, move, value, worth = frontier.pop(open_)
+            parent, was, move, value, worth = frontier.pop(open_)
             some = worth > -np.inf
-            open_, turn, move, value = open_[some], turn[some], move[some], value[some]
-            states = np.stack([part[open_] for part in frontier.states], axis=1)  # (m, E, d)
-            new = self.child(states[np.arange(len(open_)), turn], move, value)
-            same = (states == new[:, None]) | (np.isnan(states) & np.isnan(new[:, None]))
-            again = same.all(2).any(1)  # another way to a state that was expanded
+            open_, parent, move = open_[some], parent[some], move[some]
+            new = self.child(parent, move, value[some])
+            unit, row = self.edits.unit[move], np.arange(len(move))
+            marks = was[some] + _mark(unit, new[row, unit]) - _mark(unit, parent[row, unit])
+            again = frontier.expanded(open_, new, marks)  # another way to a state that was expanded
             for held in np.moveaxis(found[open_], 1, 0):
                 again |= ~np.isnan(held).all(1) & (np.isnan(held) | (held == new)).all(1)
-            state[open_[~again]], ready[open_[~again]] = new[~again], True
+            fresh = open_[~again]
+            state[fresh], mark[fresh], ready[fresh] = new[~again], marks[~again], True
             open_ = open_[again]
         return np.asarray(live[ready[live]])
 
