@@ -71,6 +71,8 @@ bench: $(VENV)/.all ## compare with dice-ml, NICEx and oceanpy, each in its own 
 
 leaderboard: $(VENV)/.all ## judge what has no entry yet, installed peers too, and write docs/leaderboard.md and its page
 	$(BIN)/python -m benchmarks.tracks
+	$(BIN)/wayforward bench submit benchmarks/submissions/lasting.py --name local-search-lasting --seconds 600 \
+		--entries benchmarks/entries --task loan-again-rf --task german-again-lr
 	$(BIN)/wayforward bench leaderboard --entries benchmarks/entries --markdown docs/leaderboard.md --html docs/_static/leaderboard.html
 
 fuzz: $(VENV)/.all ## ten minutes (of the processor) of junk for every reader and public function
