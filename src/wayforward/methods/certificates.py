@@ -1,7 +1,7 @@
 """Certificates: how much cheaper an option can be than the one that somebody is shown, proved.
 
 A bound is about everything that the judge may accept, whatever method searched: the problem is asked for its decision
-alone (and for plausibility by an isolation forest), since further conditions only take options away. So it holds for
+alone (and for plausibility by an isolation forest, and a line for `WithinDelta`), since further conditions only take options away. So it holds for
 options of any kind, with room, and rounded.
 """
 
@@ -65,6 +65,8 @@ def certified(recourse: Recourse, *, boxes: int = BOXES, end: float = np.inf) ->
         relaxed = problem.asking_no_more()
         if isinstance(problem.plausibility, IsolationForest):  # boxes know its trees
             relaxed.plausibility = problem.plausibility
+        if problem.robust is not None and LineBoxes.of(problem) is not None:  # and weights around a line's
+            relaxed.robust = problem.robust
         people = relaxed.population(recourse.x[ask], wishes)
         with until(end):
             least[ask] = least_costs(people, recourse.cost[ask].min(axis=1), boxes)

@@ -68,6 +68,8 @@ def least_cost(problem: Problem, people: Population) -> np.ndarray:
     """Of each person's options among all rows; inf where there is none."""
     every = LACKING if problem.schema.missing.any() else EVERY
     yes = every[problem.reached(every)[0]]
+    if problem.robust is not None:
+        yes = yes[problem.robust.holds(problem, yes, np.full(yes.shape, np.nan), yes)]
     best = np.full(people.n, np.inf)
     for i in range(people.n):
         who = np.full(len(yes), i)

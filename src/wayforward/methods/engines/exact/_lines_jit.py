@@ -79,8 +79,26 @@ def _copy(rows: Any, at: Any, other: Any) -> None:
 @small
 def _gain(f: Any, v: Any, line: Any, per: Any) -> Any:
     if per[KIND, f] == 0:
-        return line.slope[f] * v
+        return line.slope[f] * v - line.dent[f] * abs(v - line.centre[f])
     return line.table[int(per[LEVEL_AT, f]) + int(v)]
+
+
+@small
+def _slope(f: Any, v: Any, side: Any, line: Any) -> Any:
+    """What a number gains for each unit that it grows, on one side of a value."""
+    beyond = v > line.centre[f] or (v == line.centre[f] and side > 0.0)
+    return line.slope[f] - (line.dent[f] if beyond else -line.dent[f])
+
+
+@small
+def _where_enough(f: Any, v: Any, end: Any, more: Any, line: Any) -> Any:
+    """The value on the way from v to an end at which a number has gained so much more; at the end it has."""
+    side, centre = 1.0 if end > v else -1.0, line.centre[f]
+    if line.dent[f] > 0.0 and side * (centre - v) > 0.0 and side * (end - centre) > 0.0:
+        first = _slope(f, v, side, line) * (centre - v)
+        if first < more:
+            return centre + (more - first) / _slope(f, centre, side, line)
+    return v + more / _slope(f, v, side, line)
 
 
 @quick
@@ -90,7 +108,7 @@ def _pick(
     """Return (least, value): what a feature's value costs less `pay` times its gain and with `toll` times what it adds
     to the second rule, and the value at which that is least; inf: the box is empty."""
     x, weight = per[X, f], per[WEIGHT, f]
-    slope, each, moved = line.slope[f], rows[OF_RULE, f], rows[OF_CHANGE, f]
+    each, moved, dent = rows[OF_RULE, f], rows[OF_CHANGE, f], line.dent[f]
     least, value = _INF, np.nan
     if per[KIND, f] != 0:
         for level in range(int(per[N_LEVELS, f])):
@@ -102,7 +120,7 @@ def _pick(
                     least, value = worth, v
         return least, value
     if low <= x <= high:
-        least, value = toll * each * x - pay * slope * x, x
+        least, value = toll * each * x - pay * _gain(f, x, line, per), x
     for side in range(2):
         if np.isnan(x):
             first, last = low, high
@@ -112,16 +130,21 @@ def _pick(
             first, last = max(low, per[UP, f]), high
         if not first <= last:
             continue
-        for end in range(3):
+        for end in range(3 if dent == 0.0 else 5):
             v = first if end == 0 else last
-            if end == 2:  # where a square turns
+            if end == 4:
+                v = min(max(line.centre[f], first), last)
+            elif end >= 2:  # where a square turns, beyond the centre and before it
                 if one[SQUARE] == 0.0 or np.isnan(x):
                     continue
+                slope = line.slope[f] - (dent if end == 2 else -dent)
                 pull = (pay * slope - toll * each) * (1.0 if side else -1.0) / (weight * per[INVERSE, f])
                 size = (pull - one[SLOPE]) / (2.0 * one[SQUARE])
                 v = x + (size if side else -size) / per[INVERSE, f]
                 v = min(max(v, first), last)
-            worth = price_of(f, v, x, weight, per, one) - pay * slope * v + toll * (each * v + moved)
+            worth = (
+                price_of(f, v, x, weight, per, one) - pay * _gain(f, v, line, per) + toll * (each * v + moved)
+            )
             if worth < least:
                 least, value = worth, v
     return least, value
@@ -331,9 +354,11 @@ def _hopeless(
         f = active[i]
         x, best, own = per[X, f], -_INF, -_INF
         if per[KIND, f] == 0:
-            best = max(line.slope[f] * low[f], line.slope[f] * high[f])
+            best = max(_gain(f, low[f], line, per), _gain(f, high[f], line, per))
+            if line.dent[f] > 0.0 and low[f] < line.centre[f] < high[f]:
+                best = max(best, _gain(f, line.centre[f], line, per))
             if low[f] <= x <= high[f]:
-                own = line.slope[f] * x
+                own = _gain(f, x, line, per)
         else:
             for level in range(int(per[N_LEVELS, f])):
                 if bits[f] & bit(level):
@@ -383,7 +408,7 @@ def _row_between(
         if (
             per[KIND, f] == 0 and v != per[X, f] and one[SQUARE] > 0.0
         ):  # where a square turns is no legal value yet
-            side = 1.0 if line.slope[f] > 0.0 else -1.0
+            side = 1.0 if _slope(f, v, 1.0, line) > 0.0 else -1.0
             v = min(max(lattice_inside(f, v, side, per), low[f]), high[f])
         row[f] = v
         gained += _gain(f, v, line, per)
@@ -399,7 +424,7 @@ def _row_between(
         v = enough[f]
         if per[KIND, f] == 0 and more > 0.0 and gained + more > sure:
             side = 1.0 if enough[f] > row[f] else -1.0
-            just = row[f] + (sure - gained + _PUSHED * size) / line.slope[f]
+            just = _where_enough(f, row[f], enough[f], sure - gained + _PUSHED * size, line)
             v, x = lattice_inside(f, just, side, per), per[X, f]
             if side * (just - v) > 0.0:  # on the lattice, but a little short
                 v = lattice_inside(f, v + side * per[STEP, f], side, per)
@@ -706,7 +731,9 @@ def _bare_all(people: Any, line: Any, rules: Any, room: Any, out: Any) -> Any:
             bare(p.x), bare(p.least), bare(p.greatest), bare(p.weight), bare(p.may), bare(p.fill), bare(p.levels),
             bare(p.stays), bare(p.most), bare(p.cutoff), bare(p.limit),
         ),
-        Line(bare(g.slope), bare(g.offset), bare(g.gone), bare(g.table), bare(g.far)),
+        Line(
+            bare(g.slope), bare(g.offset), bare(g.gone), bare(g.table), bare(g.far), bare(g.dent), bare(g.centre)
+        ),
         Clauses(
             bare(r.atom_at), bare(r.kind), bare(r.feature), bare(r.before), bare(r.changed), bare(r.allowed),
             bare(r.bound), bare(r.strict), bare(r.term_at), bare(r.term), bare(r.weight), bare(r.reads),

@@ -81,13 +81,16 @@ class BoxRoom(NamedTuple):
 
 class Line(NamedTuple):
     """A linear score: slope and offset (d,) of numbers, gone (d,) of values that stay missing, table (all levels) of
-    levels; far (d,): so far from 0 a number may go."""
+    levels; far (d,): so far from 0 a number may go. dent, centre (d,): so much of the score a number loses for each
+    unit that it is away from its centre, at worst within a ball of weights."""
 
     slope: Floats
     offset: Floats
     gone: Floats
     table: Floats
     far: Floats
+    dent: Floats
+    centre: Floats
 
 
 class LineRoom(NamedTuple):

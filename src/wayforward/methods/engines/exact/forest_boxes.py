@@ -238,7 +238,7 @@ class ForestBoxes:
         proved = (end == End.NONE_EXISTS) & endless & self.provable
         unsure = np.flatnonzero(end == End.UNSURE)
         if unsure.size:
-            yes = people.problem.reached(after[unsure])[0]
+            yes = self._accepted(people, unsure, after[unsure])
             end[unsure[yes]], again = End.FOUND, unsure[~yes]
             if again.size:  # a little inside; what was proved to be too dear still is
                 some = people.take(again)
@@ -248,6 +248,17 @@ class ForestBoxes:
         end[(end == End.NONE_EXISTS) & np.isinf(cutoffs) & ~proved] = End.OPEN
         after[end != End.FOUND] = np.nan
         return BoxAnswer(after, end, bound, looked, proved)
+
+    def _accepted(self, people: Population, who: Ints, after: Rows) -> Mask:
+        """(m,) bool: rows that the model itself accepts, and where more than its yes is asked for, that too."""
+        problem = people.problem
+        yes = np.array(problem.reached(after)[0], dtype=bool)
+        some = np.flatnonzero(yes)
+        if problem.robust is not None and some.size:
+            x = people.x[who[some]]
+            action = np.where(people.schema.differs(after[some], x), after[some], np.nan)
+            yes[some] = problem.robust.holds(problem, x, action, after[some])
+        return yes
 
     def _whole(
         self,

@@ -7,7 +7,7 @@ Research 27(3).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from wayforward.model import kernels
 from wayforward.model.adapted import SINGLE
 from wayforward.model.affine_net import AffineNet
 from wayforward.model.rounding import DOUBLE_UNIT, SINGLE_UNIT
+from wayforward.problem.robust import WithinDelta
 from wayforward.shapes import Floats
 
 if TYPE_CHECKING:
@@ -29,8 +30,48 @@ _LEVEL_AT = 10  # row of `feature`, as the seeker has it: the first column of it
 _FAR = 1e6  # spans from 0 that a number without an end may go; who could go farther is left open
 
 
+class _Worst(NamedTuple):
+    """What a score loses at worst where each weight moves by so much: const, offset and gone (d,), table (all levels)
+    as they stand; dent, centre (d,) of numbers, see `Line`."""
+
+    const: float
+    offset: Floats
+    gone: Floats
+    table: Floats
+    dent: Floats
+    centre: Floats
+
+    @classmethod
+    def of(cls, problem: Problem, net: AffineNet, size: float) -> _Worst | None:
+        """Read it off the columns of the model; None where several columns grow with one number."""
+        d, encoder = problem.schema.d, net.encoder
+        const, table = 0.0, np.zeros(len(net.table))
+        offset, gone, dent, centre = (np.zeros(d) for _ in range(4))
+        number = dict(zip(encoder.numeric, encoder.source.tolist(), strict=True))
+        for e, column in enumerate(encoder.columns):
+            if column.table is not None and column.feature < 0:
+                const += size * abs(float(column.table[0]))
+            elif column.table is not None:
+                table[net.places[column.feature]] += size * np.abs(column.table[:-1])
+                gone[column.feature] += size * abs(float(np.nan_to_num(column.table[-1])))
+            else:
+                f, slope = number[e], column.factor / column.divisor
+                shift = column.shift - column.centre * slope
+                gone[f] += size * abs(float(np.nan_to_num(column.missing)))
+                if slope == 0.0:
+                    offset[f] += size * abs(shift)
+                    continue
+                if dent[f] > 0.0 or problem.schema.has_levels[f]:
+                    return None
+                dent[f], centre[f] = size * abs(slope), -shift / slope
+        return cls(const, offset, gone, table, dent, centre)
+
+
 class LineBoxes(ForestBoxes):
     """Search people's cheapest option of one linear score. Make it with `LineBoxes.of`; see `ForestBoxes`.
+
+    `WithinDelta` with each weight by itself is part of the search: the score then is the least of all such weights, of
+    which each column loses its size. (Weights that move together lose the length of the row, which is no sum.)
 
     What is found costs at most a billionth more than what is proved. Who may change a number without an end, within
     what is paid at most, is left open.
@@ -39,8 +80,9 @@ class LineBoxes(ForestBoxes):
     within: ClassVar[float] = 1e-8
 
     def __init__(
-        self, problem: Problem, net: AffineNet, feature: Floats, number: Floats, edge: tuple[float, float]
-    ) -> None:
+        self, problem: Problem, net: AffineNet, feature: Floats, number: Floats, edge: tuple[float, float],
+        worst: _Worst | None = None,
+    ) -> None:  # fmt: skip
         self.schema, self.feature, self.number, self.ordinary = problem.schema, feature, number, None
         self.need, self.sure = edge
         self.provable, self.power, self.pace = True, 1.0, float(PACE)
@@ -51,23 +93,34 @@ class LineBoxes(ForestBoxes):
         ends = np.maximum(np.abs(schema.low), np.abs(schema.high))
         far = np.where(np.isfinite(ends), ends * (1 + 1e-6) + schema.span * 1e-6, _FAR * schema.span)
         table = np.zeros(int(schema.n_levels.sum()))
+        each = net.table[:, 0] if worst is None else net.table[:, 0] - worst.table
         for j, at in net.places.items():
             start = int(feature[_LEVEL_AT, j])
-            table[start : start + int(schema.n_levels[j])] = net.table[at, 0]
-        self.line = Line(
-            net.slope[:d, 0].copy(), net.offset[:d, 0].copy(), net.gone[:d, 0].copy(), table, far
-        )
+            table[start : start + int(schema.n_levels[j])] = each[at]
+        offset, gone = net.offset[:d, 0].copy(), net.gone[:d, 0].copy()
+        dent, centre = np.zeros((2, d))
         self.bias, self.fixed, self.reach = float(net.bias[0]), float(net.fixed[0]), net.reach[:d, 0]
         self.lost = net.lost[0] + net.lost_here
+        if worst is not None:
+            offset, gone = offset - worst.offset, gone - worst.gone
+            dent, centre = worst.dent, worst.centre
+            self.bias -= worst.const
+            self.fixed += worst.const + (worst.offset + worst.gone + dent * np.abs(centre)).sum()
+            self.fixed += worst.table.sum()
+            self.reach, self.lost = self.reach + dent, 2.0 * self.lost
+        self.line = Line(net.slope[:d, 0].copy(), offset, gone, table, far, dent, centre)
 
     @classmethod
     def of(cls, problem: Problem) -> LineBoxes | None:
         """Pack a problem; None where it is not of this kind: a linear score with one output, a cost that is a sum of
-        steps or their Euclidean norm, nothing that follows from an action, no more asked for than today's decision."""
+        steps or their Euclidean norm, nothing that follows from an action, no more asked for than today's decision, or
+        than that of all weights around."""
         form = problem.model.dense
         if kernels.jit() is None or form is None or len(form.weights) != 1 or form.encoder.ufuncs:
             return None
-        if not problem.independent or problem.robust is not None or problem.demanding:
+        robust = problem.robust
+        known = robust is None or (isinstance(robust, WithinDelta) and robust.norm == "linf")
+        if not problem.independent or not known or problem.demanding:
             return None
         priced = summed(problem)
         if priced is None or priced[2] or problem.target.interval is not None:
@@ -81,10 +134,16 @@ class LineBoxes(ForestBoxes):
         net = AffineNet.of(form, problem.schema.level_columns, mix[:, None], unit)
         if net is None or (problem.schema.n_levels[net.used] > LEVELS).any():
             return None
+        worst = None
+        if isinstance(robust, WithinDelta):
+            size = robust.delta * float(np.abs(mix).sum())
+            worst = _Worst.of(problem, net, size)
+            if worst is None:
+                return None
+            worst = worst._replace(const=worst.const + size * robust.bias)
         land = packing.terrain(problem, net.used, margins, (0.0, 1.0))
-        boxes = cls(
-            problem, net, land.feature, np.append(land.number, 0.0), (margins[0], margins[0] + margins[2])
-        )
+        edge = (margins[0], margins[0] + margins[2])
+        boxes = cls(problem, net, land.feature, np.append(land.number, 0.0), edge, worst)
         boxes.power = power
         return boxes
 
