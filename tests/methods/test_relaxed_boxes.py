@@ -61,6 +61,20 @@ def test_what_somebody_lacks_is_filled_in_or_stays(model, cost):
     assert (few <= best * (1 + 1e-9)).all() and np.isfinite(few).any()
 
 
+@pytest.mark.parametrize("number", range(len(RULES)))
+def test_the_row_at_which_a_bound_ends_is_handed_back(number):
+    """Everybody's bound is the cost of one of their rows, though other boxes were looked at after it."""
+    problem, x = refused("mlp", 0, RULES[number])
+    people = problem.population(x)
+    least, rows = RelaxedBoxes.of(problem).search(people, np.full(len(x), 1e9), 2000)
+    who, place = np.nonzero(~np.isnan(rows).all(2))
+    row = people.snap(who, rows[who, place])
+    got = people.evaluate(who, np.where(problem.schema.differs(row, x[who]), row, np.nan))
+    cost = np.full(len(x), np.inf)
+    np.minimum.at(cost, who, np.where(got.reached & got.allowed, got.cost, np.inf))
+    np.testing.assert_allclose(cost, least, rtol=1e-6)
+
+
 def bent(folds, low=-2.0, high=2.0, **more):
     """folds: weights (2, h) of abs-like units; a yes where their sum is .5 or more, on two features."""
     from sklearn.neural_network import MLPClassifier

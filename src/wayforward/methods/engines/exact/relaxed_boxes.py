@@ -56,6 +56,16 @@ class _Boxes:
         return _Boxes(*(np.concatenate(column) for column in columns))
 
 
+@dataclass
+class _Rows:
+    """Rows worth a look at: last (n, 2, d) those at which an option of the last boxes may lie, of the box of least
+    bound; shut (n, d) that of the box of least bound which nothing can split, and that bound (n,)."""
+
+    last: Actions
+    shut: Actions
+    bound: Floats
+
+
 class RelaxedBoxes:
     """Bounds on what options of one problem cost. Make it with `RelaxedBoxes.of`."""
 
@@ -122,12 +132,13 @@ class RelaxedBoxes:
         return self.search(people, cutoff, limit)[0]
 
     def search(self, people: Population, cutoff: Floats, limit: int) -> tuple[Floats, Actions]:
-        """Return bounds (n,) as `least_cost`, and rows (n, 2, d) of the last boxes at which an option may lie.
+        """Return bounds (n,) as `least_cost`, and rows (n, 3, d) at which an option may lie: two of the last boxes, and
+        that of the cheapest box which nothing could split, where the bound ends unless the model refuses the row.
 
         limit: boxes a person.
         """
         n, d = people.x.shape
-        points = np.full((n, 2, d), np.nan)
+        points = _Rows(np.full((n, 2, d), np.nan), np.full((n, d), np.nan), np.full(n, np.inf))
         boxes, unclear = self._everything(people, cutoff)
         boxes = self._bounded(people, boxes, cutoff, points)
         looked = np.bincount(boxes.owner, minlength=n)
@@ -145,7 +156,7 @@ class RelaxedBoxes:
             done |= ends
             boxes = boxes.take(np.flatnonzero(~done[boxes.owner]))
             if not len(boxes.owner):
-                return least, points
+                return least, np.concatenate([points.last, points.shut[:, None]], axis=1)
             order = np.lexsort((boxes.bound, boxes.owner))
             place = np.arange(len(order)) - np.searchsorted(boxes.owner[order], boxes.owner[order])
             go = order[(place < _ROUND) & (boxes.feature[order] >= 0)]
@@ -252,7 +263,7 @@ class RelaxedBoxes:
             boxes.high, np.where(only, slope, 0.0),
         )  # fmt: skip
 
-    def _bounded(self, people: Population, boxes: _Boxes, cutoff: Floats, points: Actions) -> _Boxes:
+    def _bounded(self, people: Population, boxes: _Boxes, cutoff: Floats, points: _Rows) -> _Boxes:
         """Bound boxes, leave out those that hold nothing of interest, and say where to split the others."""
         boxes = boxes.take(np.flatnonzero(~self._empty(people, boxes)))
         if not len(boxes.owner):
@@ -298,7 +309,7 @@ class RelaxedBoxes:
     # -- splitting -----------------------------------------------------------------------------------------
 
     def _choose(
-        self, people: Population, boxes: _Boxes, relaxed: BoxBound, loose: Floats, points: Actions
+        self, people: Population, boxes: _Boxes, relaxed: BoxBound, loose: Floats, points: _Rows
     ) -> None:
         """Set where each box is split, or that nothing is left to split."""
         schema, who = self.schema, boxes.owner
@@ -310,7 +321,8 @@ class RelaxedBoxes:
         gone = np.isnan(x) & ~filled
         row = np.where(gone, np.nan, mixed)
         last = np.lexsort((-boxes.bound, who))  # of each person the box of least bound comes last
-        points[who[last], 0], points[who[last], 1] = row[last], np.where(gone, np.nan, relaxed.enough)[last]
+        points.last[who[last], 0] = row[last]
+        points.last[who[last], 1] = np.where(gone, np.nan, relaxed.enough)[last]
         score = self.net.margin(self.base[boxes.way], np.where(gone & ~schema.has_levels, 0.0, row))
         tight: Mask = score >= self.need - 1e-9 * (1.0 + abs(self.need))
         onto = np.where(np.isnan(self.step) | gone, mixed, schema.round(mixed))
@@ -353,6 +365,8 @@ class RelaxedBoxes:
             rank.any(1, keepdims=True) | np.asarray(tight)[:, None], rank, np.where(can, width, 0.0)
         )
         boxes.feature = np.where(rank.any(1), rank.argmax(1), -1)
+        shut = last[(boxes.feature[last] < 0) & (boxes.bound[last] < points.bound[who[last]])]
+        points.shut[who[shut]], points.bound[who[shut]] = row[shut], boxes.bound[shut]
         j = np.maximum(boxes.feature, 0)
         boxes.around = (
             inside[each, j]
