@@ -166,13 +166,18 @@ def main() -> int:
     parser.add_argument("--cells", nargs="*", default=list(CELLS))
     parser.add_argument("--peer", type=int, default=0, help="people beside oceanpy, for each forest")
     parser.add_argument("--tables", nargs="*", default=list(TABLES), help="of the forests beside oceanpy")
+    parser.add_argument(
+        "--forests", nargs="*", default=[f"{t}x{d}" for t, d in FORESTS], help="of these, such as 10x3"
+    )
     parser.add_argument("--mace", nargs="*", default=[], help="tables whose small forests mace is timed on")
     parser.add_argument("--isolation", type=int, default=0, help="trees of an isolation forest besides")
     arguments = parser.parse_args()
     file = RESULTS / "proofs.json"
-    kept: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"cells": {}, "forests": {}}
 
     def keep(part: str, name: str, got: dict[str, Any]) -> None:
+        kept: dict[str, Any] = (
+            json.loads(file.read_text()) if file.exists() else {}
+        )  # others write to it, too
         kept.setdefault(part, {})[name] = got
         file.write_text(json.dumps(kept, indent=1) + "\n")
         print(name, json.dumps(got), flush=True)
@@ -184,7 +189,7 @@ def main() -> int:
         for data in arguments.mace:
             keep("mace", data, by_solver(data, 10))
         for data in arguments.tables if arguments.peer else ():
-            for trees, depth in FORESTS:
+            for trees, depth in (map(int, size.split("x")) for size in arguments.forests):
                 name, isolation = f"{data} {trees}x{depth}", arguments.isolation
                 name += f" {isolation} isolation trees" if isolation else ""
                 keep("forests", name, beside_ocean(data, trees, depth, arguments.peer, isolation))

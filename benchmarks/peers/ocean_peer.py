@@ -164,7 +164,7 @@ def build(task: Task, options: dict[str, Any]) -> Callable[..., np.ndarray | Non
     if options.get("isolation"):
         accepted = encode(task.train[task.label == 1])
         isolation = IsolationForest(
-            int(options["isolation"]), max_samples=min(256, len(accepted)), random_state=0
+            n_estimators=int(options["isolation"]), max_samples=min(256, len(accepted)), random_state=0
         )
         isolation.fit(accepted)
         outlier = float(np.quantile(-isolation.score_samples(accepted), 0.9))

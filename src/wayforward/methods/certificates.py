@@ -1,8 +1,8 @@
 """Certificates: how much cheaper an option can be than the one that somebody is shown, proved.
 
 A bound is about everything that the judge may accept, whatever method searched: the problem is asked for its decision
-alone (and for plausibility by an isolation forest, and a line for `WithinDelta`), since further conditions only take options away. So it holds for
-options of any kind, with room, and rounded.
+alone (and for plausibility by an isolation forest, and of a line for `WithinDelta`), since further conditions only take
+options away. So it holds for options of any kind, with room, and rounded.
 """
 
 from __future__ import annotations
