@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 
 from wayforward.cli.app import app
 from wayforward.errors import FileFormatError
-from wayforward_studies import originals
+from wayforward_studies import causes, originals
 from wayforward_studies.commands import STUDIES
+from wayforward_studies.hare.run import HareReplication
 from wayforward_studies.pages import Page
 
 PAGES = Path(__file__).parents[2] / "docs/replication"
@@ -45,6 +46,36 @@ def test_every_page_states_its_tolerance(file: Path) -> None:
         assert data["tolerance"].startswith("Tolerance: ")
         assert words <= {"", "within", "better", "worse", "undecided", "copied in the paper"}
     assert all((file.parent / name).is_file() for name in data["files"])
+
+
+def test_one_place_gives_the_numbers_that_it_is_said_to_explain() -> None:
+    """A worse number of balanced recourse whose cause is one place for everybody is within on the page of that."""
+    pages = [Page.read(PAGES / f"balanced/{name}.json") for name in ("table-1", "table-2", "table-6")]
+    place = {
+        (row["setting"], row["method"], row["measure"]): row["verdict"]
+        for row in Page.read(PAGES / "balanced/one-place.json").rows
+    }
+    found = 0
+    for page in pages:
+        for row, measure in causes.worse(page):
+            cause = causes.cause_of("balanced", row, measure)
+            if cause is not None and "one-place" in cause.text and not cause.unknown:
+                found += 1
+                assert place[row["setting"], row["method"], measure] == "within", row
+    assert found >= 15
+
+
+def test_what_printed_rounds_lose_ours_keep() -> None:
+    """Of HARE's Table 3: where forgetting the plan from before is the cause, the line with that plan is not worse."""
+    rows = Page.read(PAGES / "hare/table-3.json").rows
+    ours = {(row["dataset"], row["base"], row["iterations"]): row for row in rows if row["keep_incumbent"]}
+    found = 0
+    for row, measure in causes.worse(HareReplication.laid_out(Page.read(PAGES / "hare/table-3.json"))):
+        cause = causes.cause_of("hare", row, measure)
+        if cause is not None and "forget" in cause.text:
+            found += 1
+            assert ours[row["dataset"], row["base"], row["iterations"]][f"{measure}_verdict"] != "worse", row
+    assert found >= 5
 
 
 def test_a_file_that_is_no_page_is_named(tmp_path: Path) -> None:
