@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import wayforward as wf
-from wayforward.errors import DataError, ModelError, ProblemError
+from wayforward.errors import DataError, MethodError, ModelError, ProblemError
 from wayforward.impact.collective import act_together
 from wayforward.modalities.graph import ActionGraph
 from wayforward.modalities.image.sets import shapes
@@ -83,6 +83,16 @@ ARGUMENTS = {
     ),
     "channels that are none": (
         lambda: wf.SeriesProblem(rising, SERIES, favourable=1, channels=True), DataError, "channels=\\[?True"
+    ),
+    "classes that are none": (
+        lambda: wf.SeriesProblem(rising, SERIES, favourable=1, classes=True), ModelError, "classes=True is no list"
+    ),
+    "units that are an array": (
+        lambda: wf.ImageProblem(rising, SERIES, favourable=1, units=np.zeros(0)), ProblemError, "is not known"
+    ),
+    "a switch that is an array": (
+        lambda: survival(longer=6)[0].recommend(survival(longer=6)[1].head(2), strict=np.zeros(0)), MethodError,
+        "strict=.* neither True nor False",
     ),
     "too many charts": (lambda: control_charts(10**9), DataError, "Draw fewer"),
     "charts by a seed below 0": (lambda: control_charts(5, seed=-1), DataError, "seed=-1"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.errors import ModelError
+from wayforward.errors import ModelError, shown
 from wayforward.model import Adapted, WrapOptions
 from wayforward.model.adapted import as_probabilities, without_warnings
 from wayforward.model.base import Decision
@@ -43,8 +43,13 @@ def of_function(
 
 
 def listed(classes: Sequence[Any] | None) -> tuple[Any, ...] | None:
-    """Return labels as a tuple, or None."""
-    return None if classes is None else tuple(classes)
+    """Return labels as a tuple, or None. Raises: ModelError for what is no list."""
+    try:
+        return None if classes is None else tuple(classes)
+    except TypeError:
+        raise ModelError(
+            f"classes={shown(classes)} is no list of labels. Give one for each output of the model."
+        ) from None
 
 
 def safely(ask: Callable[[], Any], name: str, what: str, advice: str) -> Any:

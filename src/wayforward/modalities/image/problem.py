@@ -95,7 +95,7 @@ class ImageProblem(ArrayProblem[ImageRecourse]):
         self.span = _span(given, span)
         self.examples = self._all(given)
         self.keep = self._mask(keep)
-        self.pixels = units == "pixels"
+        self.pixels = isinstance(units, str) and units == "pixels"
         self.first = 0 if self.pixels else 1
         self.replace, self._choices = replace, False
         channels: Literal["last"] | None = "last" if len(self.shape) > 2 else None
@@ -195,7 +195,7 @@ def _span(images: np.ndarray, given: Any) -> tuple[float, float]:
 
 
 def _segmenter(units: Any, span: tuple[float, float]) -> Callable[[np.ndarray], np.ndarray]:
-    if isinstance(units, Quickshift) or units == "quickshift":
+    if isinstance(units, Quickshift) or (isinstance(units, str) and units == "quickshift"):
         made = Quickshift() if isinstance(units, str) else units
         return made if made.span is not None else replace(made, span=span)
     if isinstance(units, str) and units == "grid":

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.errors import ProblemError, is_number, require_kind
+from wayforward.errors import MethodError, ProblemError, is_number, require_kind, require_switch
 from wayforward.methods import Method, recommend
 from wayforward.modalities.survival.model import LIFETIME, SurvivalModel
 from wayforward.model import wrap
@@ -103,6 +103,7 @@ class SurvivalProblem:
         self, people: Any, method: str | Method = "survival-counterfactuals", k: int = 1, **how: Any
     ) -> Recourse:
         """Return up to k options for each person. how: as of `wf.recommend`. Raises: DataError, MethodError."""
+        require_switch(how.get("strict", False), "strict", MethodError)
         if how.get("strict"):
             return recommend(self.problem, self.rows(people), method, k, **how)
         x, unread = self.schema.read(people)
