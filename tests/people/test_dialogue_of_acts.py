@@ -116,6 +116,20 @@ def test_a_state_holds_the_acts(tmp_path):
     assert on.ended == "accepted" or on.ask().stage == "reconsider" or on.end.how == "none"
 
 
+def test_an_act_that_can_go_any_way_is_told_in_round_numbers():
+    """An amount that may be anything is rounded; acts of a fixed size lead where they lead."""
+    dialogue = Dialogue(
+        asked(2.503701), PERSON, acts=ACTS[ACTS.index("- name: put money") :], questionnaire=None
+    )
+    plan = dialogue.ask().plan
+    assert 3701 < plan.action[3] <= 3776 and plan.action[3] % 50 == 0
+    assert plan.follows[0] == "What to do: put money aside."
+    again = Dialogue.from_dict(dialogue.problem, json.loads(json.dumps(dialogue.to_dict())))
+    assert again.ask().plan == plan
+    dialogue.answer("yes")
+    assert dialogue.plan.action[0, 0, 3] == plan.action[3] and dialogue.plan.steps[0, 0] == "put money aside"
+
+
 def test_acts_of_which_nobody_knows_how_long_they_take():
     acts = [{"name": "change jobs", "adds": {"income": 1500}}]
     dialogue = talk(acts=acts)

@@ -75,7 +75,7 @@ class PlanRounder:
     """Round and judge the plans of one person, x (1, d); what was judged before is not judged again.
 
     value: what the model itself says about the person. walker: a method of named acts; then a plan is one to whose end
-    state a sequence of them leads, and stays as it is, since a round number may lie between two acts.
+    state a sequence of them leads, and stays as it is where none leads to round numbers.
     """
 
     def __init__(
@@ -102,9 +102,9 @@ class PlanRounder:
         """Return actions (c, d) that were told already, where they keep every wish and reach a yes; None for others."""
 
         def judged(new: list[int], own: Preferences) -> list[ShownPlan | None]:
-            if self.walker is not None:
-                return self.judged(action[new], own)
             got = self._checked(action[new], own)
+            if self.walker is not None:
+                return self._in_words(self.walker.walked(got))
             return self._in_words(replace(got, meta=got.meta | {"rounded": True}))
 
         return self._once(action, wishes, [b"told"] * len(action), judged)
@@ -130,7 +130,10 @@ class PlanRounder:
     ) -> list[ShownPlan | None]:
         """Return actions (c, d), own with n = c, without what they do not need and as they are told (`as_told`)."""
         if self.walker is not None:
-            return self._in_words(self.walker.walked(self._checked(action, own)), order)
+            got = self._checked(action, own)
+            told = self._in_words(self.walker.walked(got.rounded), order)
+            exact = [None] * len(told) if all(told) else self._in_words(self.walker.walked(got), order)
+            return [one or other for one, other in zip(told, exact, strict=True)]
         return self._in_words(as_told(self._checked(action, own, minimal=True)), order)
 
     def _checked(self, action: np.ndarray, own: Preferences, minimal: bool = False) -> Recourse:
