@@ -131,9 +131,9 @@ class PlanRounder:
         """Return actions (c, d), own with n = c, without what they do not need and as they are told (`as_told`)."""
         if self.walker is not None:
             got = self._checked(action, own)
-            told = self._in_words(self.walker.walked(got.rounded), order)
-            exact = [None] * len(told) if all(told) else self._in_words(self.walker.walked(got), order)
-            return [one or other for one, other in zip(told, exact, strict=True)]
+            coarse = self._in_words(self.walker.walked(got.rounded), order)
+            exact = [None] * len(coarse) if all(coarse) else self._in_words(self.walker.walked(got), order)
+            return [one or other for one, other in zip(coarse, exact, strict=True)]
         return self._in_words(as_told(self._checked(action, own, minimal=True)), order)
 
     def _checked(self, action: np.ndarray, own: Preferences, minimal: bool = False) -> Recourse:
