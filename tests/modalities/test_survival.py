@@ -338,3 +338,7 @@ def test_a_row_that_cannot_be_read_stops_nobody(longer):
     np.testing.assert_array_equal(got.action[2], alone.action[0])
     with pytest.raises(DataError, match="'pressure'"):
         longer.recommend(odd, strict=True)
+    with pytest.warns(SchemaWarning) as heard:  # of what stands in the table, once
+        got = longer.recommend(odd.assign(pressure=[150.0, "high", 160.0]))
+    assert [str(one.message).count("'pressure' has 'high'") for one in heard] == [1]
+    assert "'high'" in got.reasons[1]

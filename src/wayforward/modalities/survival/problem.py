@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
@@ -14,8 +15,9 @@ from wayforward.modalities.survival.model import LIFETIME, SurvivalModel
 from wayforward.model import wrap
 from wayforward.problem import Problem, Target
 from wayforward.recourse import Recourse
-from wayforward.schema import Feature, Schema
+from wayforward.schema import Feature, Schema, SchemaWarning
 from wayforward.schema.carried import keys_of
+from wayforward.schema.odd_rows import unread_note
 from wayforward.shapes import Floats
 
 
@@ -107,9 +109,15 @@ class SurvivalProblem:
         if how.get("strict"):
             return recommend(self.problem, self.rows(people), method, k, **how)
         x, unread = self.schema.read(people)
-        got = recommend(self.problem, self._rows(x, unread), method, k, **how)
+        with warnings.catch_warnings():
+            if unread:  # what the rows lack by now is not what was wrong with the table
+                warnings.filterwarnings(
+                    "ignore", "[0-9,]+ of [0-9,]+ people could not be read", SchemaWarning
+                )
+            got = recommend(self.problem, self._rows(x, unread), method, k, **how)
         if not unread:
             return got
+        warnings.warn(unread_note(unread, len(x)), SchemaWarning, stacklevel=2)
         return replace(got, reasons=np.array([unread.get(i, "") for i in range(len(x))], dtype=object))
 
     def _rows(self, x: Floats, unread: Collection[int] = ()) -> Floats:
