@@ -144,10 +144,10 @@ def _best(worth: np.ndarray, w: int) -> np.ndarray:
     least = np.partition(worth, -w, axis=1)[:, -w, None]
     above, level = worth > least, worth == least
     few = above | (level & (level.cumsum(1) <= w - above.sum(1)[:, None]))
-    place = np.nonzero(few)[1]
-    if place.size < len(worth) * w:  # what is no number is neither above nor level
+    chosen = np.nonzero(few)[1]
+    if chosen.size < len(worth) * w:  # what is no number is neither above nor level
         return np.argsort(-worth, axis=1, kind="stable")[:, :w]
-    place = place.reshape(-1, w)
+    place = chosen.reshape(-1, w)
     order = np.argsort(-np.take_along_axis(worth, place, 1), axis=1, kind="stable")
     return np.take_along_axis(place, order, 1)
 
