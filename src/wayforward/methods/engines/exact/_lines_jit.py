@@ -130,10 +130,11 @@ def _pick(
             first, last = max(low, per[UP, f]), high
         if not first <= last:
             continue
-        for end in range(3 if dent == 0.0 else 5):
+        for end in range(3 if dent == 0.0 else 6):
             v = first if end == 0 else last
-            if end == 4:
-                v = min(max(line.centre[f], first), last)
+            if end >= 4:  # the legal values on either side of the centre
+                v = lattice_inside(f, line.centre[f], -1.0 if end == 4 else 1.0, per)
+                v = min(max(v, first), last)
             elif end >= 2:  # where a square turns, beyond the centre and before it
                 if one[SQUARE] == 0.0 or np.isnan(x):
                     continue
