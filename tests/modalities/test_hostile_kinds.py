@@ -84,6 +84,9 @@ ARGUMENTS = {
     "channels that are none": (
         lambda: wf.SeriesProblem(rising, SERIES, favourable=1, channels=True), DataError, "channels=\\[?True"
     ),
+    "a walk without an end": (
+        lambda: wf.RecommenderProblem(graph(), restart=1e-123), ModelError, "restart=1e-123 is no probability"
+    ),
     "classes that are none": (
         lambda: wf.SeriesProblem(rising, SERIES, favourable=1, classes=True), ModelError, "classes=True is no list"
     ),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wayforward.errors import DataError, ModelError
+from wayforward.errors import DataError, ModelError, shown
 from wayforward.modalities.graph.graph import ActionGraph
 from wayforward.modalities.units import things_of
 from wayforward.model import Adapted, WrapOptions, register_adapter
@@ -22,6 +22,7 @@ from wayforward.shapes import Floats, Ints, Mask
 
 CLASSES = ("as now", "another recommendation")
 _FEW = 1e-14  # of the walk that is left out
+_LEAST_RESTART = 0.001  # 32,000 steps until so little is left; with less there would be no end to them
 _BLOCK = 128  # walks at once
 _AHEAD = 1e-6  # by so much of both a rival must be ahead: what is nearer is a tie, which today's item wins
 _REMEMBERED = 1 << 24  # numbers of people that are kept
@@ -53,8 +54,10 @@ class RecommenderModel:
     def __post_init__(self) -> None:
         from scipy.sparse import diags_array
 
-        if not (isinstance(self.restart, (int, float)) and 0 < self.restart < 1):
-            raise ModelError(f"restart={self.restart!r} is no probability between 0 and 1, such as 0.15.")
+        if not (isinstance(self.restart, (int, float)) and _LEAST_RESTART <= self.restart < 1):
+            raise ModelError(
+                f"restart={shown(self.restart)} is no probability from {_LEAST_RESTART:g} to below 1, such as 0.15."
+            )
         out = self.graph.weights.sum(axis=1)
         chance = diags_array(1 / np.where(out > 0, out, 1.0)) @ self.graph.weights
         self._back = chance.T.tocsr()  # (N, N) into the row from the column
