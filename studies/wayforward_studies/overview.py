@@ -54,7 +54,7 @@ _CAUSES = {
 }  # fmt: skip
 
 #: Of HARE's tables: which algorithm their numbers are of.
-_WAYS = {3: "as printed; around growing spheres [in words](hare/printed.md)"}
+_WAYS = {3: "as printed; around growing spheres [in words](hare/printed.md)", 5: "as printed"}
 #: Every table and figure of the five papers.
 PARTS: tuple[Part, ...] = (
     Part("survey", "Table 1", note="[computed](../guide/table-1.md)"),
