@@ -184,6 +184,11 @@ def pausing(pause: Callable[[], None]) -> Iterator[None]:
         _PAUSE.reset(token)
 
 
+def pauses() -> bool:
+    """Whether somebody said how others are let in, so that a long piece of work is better done in short ones."""
+    return _PAUSE.get() is not None
+
+
 def pause_here() -> None:
     """Let others work, where somebody said how (`pausing`)."""
     pause = _PAUSE.get()

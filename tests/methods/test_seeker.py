@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from wayforward.cli.inputs import Inputs
+from wayforward.deadline import pausing
 from wayforward.errors import DataError
 from wayforward.methods import method as make_method
 from wayforward.methods.local_search.domination import goes_farther
@@ -179,6 +180,17 @@ def test_an_answer_is_the_persons_own_and_within_their_wishes(kind, seed, k, mos
     np.testing.assert_array_equal(one.action[:, 0], got.action[:, 0])
     more = method.recommend(x, 1, preferences=wish, budget=4 * budget)
     assert (more.cost[:, 0] <= one.cost[:, 0] + 1e-9).all()
+
+
+@pytest.mark.parametrize("kind", ["mlp", "gb"])
+def test_others_are_let_in_every_two_people_and_nobodys_answer_changes(kind):
+    problem, x, method = searched(kind)
+    x = x[:9]
+    people, between = problem.population(x), []
+    alone = method.seeker_.options(people, 2, 400)
+    with pausing(lambda: between.append(1)):
+        np.testing.assert_array_equal(method.seeker_.options(problem.population(x), 2, 400), alone)
+    assert len(between) >= 5
 
 
 def test_what_is_not_one_score_goes_to_the_search_in_batches():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wayforward.deadline import pause_here, pauses
 from wayforward.methods.engines.seeker import packing
 from wayforward.methods.engines.seeker.records import (
     CellForest,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 _FEW = 1024  # references that everybody looks at
+_AT_ONCE = 2  # people between two looks at who waits, where others are let in: some milliseconds of a network
 _EFFORT = np.array([8.0, 4.0, 6.0, 4.0, 16.0])  # first grid, grid, leads, rounds of exchange, steps of a walk
 
 
@@ -183,7 +185,10 @@ class Seeker:
             model, room = self._idle.pop()
         except IndexError:  # one for each thread that searches at the same time
             model, room = self._rooms(jit)
-        seek(wishes, 0, n, model, land, hints, _EFFORT, room, out, score, rows)
+        step = _AT_ONCE if pauses() else max(n, 1)
+        for first in range(0, n, step):
+            pause_here()
+            seek(wishes, first, min(first + step, n), model, land, hints, _EFFORT, room, out, score, rows)
         self._idle.append((model, room))
         return out, score, rows
 
