@@ -117,6 +117,15 @@ def test_a_code_stands_out_beside_few_numbers_that_are_far_from_it(values, codes
     assert schema["insured"].low == min(set(values) - codes)
 
 
+def test_a_year_of_the_calendar_is_nobodys_to_change():
+    rng = np.random.default_rng(3)
+    schema = wf.Schema.infer(
+        pd.DataFrame({"yr built": rng.integers(1962, 2025, 300), "miles a year": rng.integers(0, 2000, 300)})
+    )
+    assert [f.actionability for f in schema.features] == ["immutable", "actionable"]
+    assert schema.guesses == {"yr built": "is a year of the calendar, so nobody changes it"}
+
+
 def test_a_column_called_like_the_decision_is_refused(table):
     with pytest.raises(SchemaError, match="'granted' is called like the decision.*label='granted'"):
         wf.Schema.infer(table)

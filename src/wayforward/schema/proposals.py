@@ -20,6 +20,7 @@ _PROTECTED = frozenset(
     ("sex", "gender", "race", "ethnicity", "ethnic", "nationality", "religion", "citizenship", "disability")
 )
 _FIXED = frozenset(("age", "born", "birth", "birthday", "birthdate", "dob", "birthplace", "marital", "caste"))
+_YEARS = frozenset(("year", "yr", "jahr", "baujahr", "vintage", "built"))
 _NAMES = frozenset(("id", "ids", "uuid", "guid", "identifier", "key"))
 _DIGITS = frozenset(  # last words of names of numbers that nobody counts with, where most of them differ
     (
@@ -161,6 +162,9 @@ def _by_name(feature: Feature, different: int, rows: int) -> tuple[Feature, str]
         ), "nobody changes it; groups may be compared"
     if words & _FIXED:
         return replace(feature, actionability="immutable"), "nobody changes it"
+    low, high = feature.low or 0.0, feature.high or 0.0
+    if words & _YEARS and feature.kind == "integer" and low >= 1000 and high <= 2200:
+        return replace(feature, actionability="immutable"), "is a year of the calendar, so nobody changes it"
     if words & _NAMES or (feature.kind == "integer" and different == rows > 50 and _in_turn(feature, rows)):
         return replace(feature, actionability="immutable"), "names people, so nobody changes it"
     if (
