@@ -150,13 +150,15 @@ class LocalSearch(Method):
         out = np.full((people.n, k, people.d), np.nan)
         if rest.size:
             some = people if rest.size == people.n else people.take(rest)
-            out[rest], first.none[rest] = self._searched(some, k, streams.take(rest), budget)
+            out[rest], first.none[rest] = self._searched(some, k, streams.take(rest), budget, first.far[rest])
             if some is not people:
                 people.rows[rest] += some.rows
         return first.beside(out), first.none
 
-    def _searched(self, people: Population, k: int, streams: Streams, budget: Budget) -> tuple[Actions, Mask]:
-        """Return options (n, k, d) and proofs (n,) of the search itself."""
+    def _searched(
+        self, people: Population, k: int, streams: Streams, budget: Budget, far: Mask | None = None
+    ) -> tuple[Actions, Mask]:
+        """Return options (n, k, d) and proofs (n,) of the search itself. far (n,): see `CheapestFirst`."""
         limit = budget.rows_or(20_000)
         settings = SearchSettings(
             self.grid,
@@ -173,7 +175,7 @@ class LocalSearch(Method):
             self._descend if self.gradients_ else None,
         )
         if self.seeker_ is not None and people.aim is None:
-            out, none = CompiledFirst(self.seeker_, settings, people, k, streams, limit).run()
+            out, none = CompiledFirst(self.seeker_, settings, people, k, streams, limit, far).run()
         else:
             there = people if self.there_ is None else same_people(people, self.there_)
             out, none = options_in_lockstep(settings, there, k, streams, limit)

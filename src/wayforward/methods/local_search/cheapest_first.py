@@ -19,7 +19,8 @@ _LEAST = 1e-12  # what costs less by less than this is not cheaper
 
 class CheapestFirst:
     """What branch and bound over boxes finds for people: action (n, d), NaN for nothing; none (n,) proved that nothing
-    exists; open: row numbers of those for whom it proves neither that nothing exists nor that nothing is cheaper."""
+    exists; open: row numbers of those for whom it proves neither that nothing exists nor that nothing is cheaper; far
+    (n,): of whom the boxes ran out."""
 
     def __init__(self, boxes: ForestBoxes, people: Population) -> None:
         self.boxes, self.people = boxes, people
@@ -27,7 +28,7 @@ class CheapestFirst:
         found = got.end == End.FOUND
         if not boxes.complete:  # something else may refuse what it finds
             found &= False
-        self.none = got.proved
+        self.none, self.far = got.proved, got.end == End.OPEN
         self.action = np.full(people.x.shape, np.nan)
         self._take(np.flatnonzero(found), got.after[found])
         found &= ~np.isnan(self.action).all(1)

@@ -23,7 +23,8 @@ _HINT_ROWS = 20_000  # rows that the compiled search may spend where it does not
 
 
 class CompiledFirst:
-    """Search for up to k options of each person; limit: model rows a person and option.
+    """Search for up to k options of each person; limit: model rows a person and option. far (n,): whom the compiled
+    search goes on for, because a proof was too long.
 
     While it runs: out (n, k, d) options, none (n,) proofs, met (n, d) ways that a proof met instead, and
     hint (n, 2, d), where the lockstep starts from: what the compiled search came to, whether or not it keeps the
@@ -38,10 +39,12 @@ class CompiledFirst:
         k: int,
         streams: Streams,
         limit: int,
+        far: Mask | None = None,
     ) -> None:
         self.seeker, self.settings, self.people = seeker, settings, people
         self.k, self.streams, self.limit = k, streams, limit
         n, d = people.n, people.d
+        self.far = np.zeros(n, dtype=bool) if far is None else far
         self.out, self.none = np.full((n, k, d), np.nan), np.zeros(n, dtype=bool)
         self.hint, self.met = np.full((n, 2, d), np.nan), np.full((n, d), np.nan)
         # else what the compiled search finds is a start and no answer
@@ -127,7 +130,7 @@ class CompiledFirst:
     ) -> Actions:
         """Return what the compiled search finds for some people (c, k, d), and count the rows that it asks about."""
         some = self.people if len(who) == self.people.n else self.people.take(who)
-        found = self.seeker.options(some, k, limit, everyone=everyone, start=start)
+        found = self.seeker.options(some, k, limit, everyone=everyone, start=start, far=self.far[who])
         if some is not self.people:
             self.people.rows[who] += some.rows
         return found

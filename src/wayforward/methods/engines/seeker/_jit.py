@@ -1475,16 +1475,17 @@ def _search(
     pool: Any,
     hints: Any,
     start: Any,
-    last: Any,
+    first: Any,
+    everyone: Any,
 ) -> None:
-    """One option, acting on `may` only: left in `best` and `cost`. last: start (d,) is a row to begin from, all NaN for
-    none, and whoever has nothing by then tries to become like any reference."""
+    """One option, acting on `may` only: left in `best` and `cost`. first: start (d,) is a row to begin from, all NaN
+    for none. everyone: whoever has nothing by then tries to become like any reference."""
     one[COST] = _INF
     if forest is not None:
         forest.few[0] = -1
     there = False
     for f in range(start.shape[0]):
-        there = there or (last and not np.isnan(start[f]))
+        there = there or (first and not np.isnan(start[f]))
         per[HERE, f] = start[f]
     if there and _keeps(per[HERE], per, one) and _row(forest, net, per, one, mark, per[HERE]) >= one[GAP]:
         total = _total(per[HERE], per[WEIGHT], per, one)
@@ -1498,7 +1499,7 @@ def _search(
         if one[COST] < _INF:
             _cut(one[COST] * _REACH, forest, per, one, mark, ok)
     _lead(forest, net, per, one, mark, ok, pool)
-    if one[COST] == _INF and last:
+    if one[COST] == _INF and everyone:
         _from_all(forest, net, per, one, mark, ok, pool, hints)
         if one[COST] < _INF:
             _lead(forest, net, per, one, mark, ok, pool)
@@ -1545,6 +1546,31 @@ def _without_dearest(forest: Any, net: Any, per: Any, one: Any, mark: Any, ok: A
         if not one[COST] < before - _LEAST:
             return
         _exchange(forest, net, per, one, mark, ok, pool)
+
+
+@quick
+def _rebuild(forest: Any, per: Any, one: Any, mark: Any, ok: Any, pool: Any) -> Any:
+    """Take back one or two changes of the incumbent at once, and let other features make up for them; True where that
+    is cheaper."""
+    d = per.shape[1]
+    improved = False
+    for one_of in range(d):
+        for other in range(one_of, d):
+            if not (mark[MAY, one_of] and _changed(one_of, per[BEST, one_of], per)):
+                break
+            if not (mark[MAY, other] and _changed(other, per[BEST, other], per)):
+                continue
+            if one[SPENT] >= one[LIMIT]:
+                return improved
+            for f in range(d):
+                per[HERE, f] = per[BEST, f]
+            for f in (one_of, other):
+                per[HERE, f] = per[X, f]
+                mark[MAY, f] = 0
+            if _walk(forest, None, per, one, mark, ok, pool, per[HERE], 1.0, int(one[GRID])):
+                improved = True
+            mark[MAY, one_of] = mark[MAY, other] = 1
+    return improved
 
 
 @kernel
@@ -1681,7 +1707,7 @@ def _search_beside(
         for f in range(per.shape[1]):
             there = there or mark[MAY, f] > 0
         if there:
-            _search(forest, net, per, one, mark, ok, pool, hints, out[0], False)
+            _search(forest, net, per, one, mark, ok, pool, hints, out[0], False, False)
             if _is_new(out, count, least, per, one):
                 return True
         if one[SPENT] >= one[LIMIT]:
@@ -1701,16 +1727,28 @@ def _options(
     hints: Any,
     out: Any,
     levels: Any,
+    far: Any,
+    everyone: Any,
 ) -> Any:
     """Write up to k options of one person to out (k, d), as rows after the change; return how many. out[0] is where
-    the search begins, all NaN for nowhere."""
+    the search begins, all NaN for nowhere. far, everyone: see `Wishes`."""
     k, d = out.shape
     limit = one[LIMIT]
     _open_box(per, mark, ok, levels)
-    _search(forest, net, per, one, mark, ok, pool, hints, out[0], True)
+    _search(forest, net, per, one, mark, ok, pool, hints, out[0], True, everyone)
     if one[COST] == _INF:
         return 0
+    if forest is not None:  # noqa: SIM102
+        if far:
+            _cut(one[COST] * _REACH, forest, per, one, mark, ok)
     _without_dearest(forest, net, per, one, mark, ok, pool)
+    if forest is not None:  # noqa: SIM102
+        if far:
+            for _ in range(int(one[ROUNDS])):
+                _cut(one[COST] * _REACH, forest, per, one, mark, ok)
+                if not _rebuild(forest, per, one, mark, ok, pool):
+                    break
+                _exchange(forest, None, per, one, mark, ok, pool)
     least = one[COST]
     write(out[0], per[BEST])
     count = 1
@@ -1766,7 +1804,8 @@ def _seek(
         one[LIMIT] = wishes.limit[i]
         one[SPENT] = 0
         one[POOLED] = 0
-        count = _options(forest, net, per, one, mark, ok, pool, hints, out[i], wishes.level[i])
+        count = _options(forest, net, per, one, mark, ok, pool, hints, out[i], wishes.level[i], wishes.far[i],
+                         wishes.everyone[i])  # fmt: skip
         spent[i] = one[SPENT]
         if forest is not None:
             forest.few[0] = -1
@@ -1785,7 +1824,7 @@ def seek_in_forest(
     _seek(
         Wishes(
             bare(w.x), bare(w.low), bare(w.high), bare(w.weight), bare(w.free), bare(w.level), bare(w.most),
-            bare(w.limit),
+            bare(w.limit), bare(w.far), bare(w.everyone),
         ),
         begin, end,
         CellForest(
@@ -1809,7 +1848,7 @@ def seek_in_net(
     _seek(
         Wishes(
             bare(w.x), bare(w.low), bare(w.high), bare(w.weight), bare(w.free), bare(w.level), bare(w.most),
-            bare(w.limit),
+            bare(w.limit), bare(w.far), bare(w.everyone),
         ),
         begin, end, None,
         LayeredNet(

@@ -31,7 +31,8 @@ class Terrain(NamedTuple):
 
 class Wishes(NamedTuple):
     """What each of n people may do: x, low, high, weight (n, d); free (n, d); level (n, all levels); most (n,) changes;
-    limit (n,) rows."""
+    limit (n,) rows. far (n,): the plan of whom a forest refuses by far is rebuilt; everyone (n,): who has nothing tries
+    to become like any reference."""
 
     x: Floats
     low: Floats
@@ -41,6 +42,8 @@ class Wishes(NamedTuple):
     level: Mask
     most: Ints
     limit: Ints
+    far: Mask
+    everyone: Mask
 
 
 class CellForest(NamedTuple):

@@ -18,7 +18,7 @@ from wayforward.methods.engines.seeker.records import (
     Wishes,
 )
 from wayforward.model import kernels
-from wayforward.shapes import Actions, Rows
+from wayforward.shapes import Actions, Mask, Rows
 
 if TYPE_CHECKING:
     from wayforward.model.forms import Link
@@ -114,12 +114,14 @@ class Seeker:
         *,
         everyone: bool = True,
         start: Rows | None = None,
+        far: Mask | None = None,
     ) -> Actions:
         """Return up to k options a person (n, k, d). limit: rows a person and option. everyone: who has nothing tries
         to become like any accepted reference, which spends the budget where nothing exists. start (n, d): actions that
-        turn the decision, to make cheaper; NaN where there is none."""
-        hints = self.hints if everyone else Hints(self.hints.all[:0], self.hints.few)
-        out, score, rows = self._seek(people, k, limit, self.land, hints, start)
+        turn the decision, to make cheaper; NaN where there is none. far (n,): whom a forest refuses
+        by far: their plan is rebuilt at last, one or two changes at a time, and they try everyone in any case."""
+        far = np.zeros(people.n, dtype=bool) if far is None or self.forest is None else far
+        out, score, rows = self._seek(people, k, limit, self.land, far, far | everyone, start)
         # a score so near to the boundary is decided by the model itself; where it says no, the search is stricter
         who, option = np.nonzero(score < self.gap)
         if who.size:
@@ -129,7 +131,7 @@ class Seeker:
                 score[who[wrong], option[wrong]] = np.nan
                 some = people.take(again)
                 left = limit[again] if isinstance(limit, np.ndarray) else limit
-                more, other, spent = self._seek(some, k, left, self.strict, hints)
+                more, other, spent = self._seek(some, k, left, self.strict, far[again], far[again] | everyone)
                 rows[again] += spent
                 lost = np.isnan(score[again, 0])
                 out[again[lost]], score[again[lost]] = more[lost], other[lost]
@@ -146,7 +148,8 @@ class Seeker:
         model goes: nobody is asked about them and no row is counted. For a model that stands in for another one."""
         number = self.land.number.copy()
         number[3:5] += aim * np.array([1.0, -1.0])
-        out, score, _ = self._seek(people, k, limit, self.land._replace(number=number), self.hints)
+        some = np.zeros(people.n, dtype=bool)
+        out, score, _ = self._seek(people, k, limit, self.land._replace(number=number), some, ~some)
         return _actions(people, out, score)
 
     def _seek(
@@ -155,7 +158,8 @@ class Seeker:
         k: int,
         limit: int | np.ndarray,
         land: Terrain,
-        hints: Hints,
+        far: Mask,
+        everyone: Mask,
         start: Rows | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         n, d = people.n, people.d
@@ -174,6 +178,8 @@ class Seeker:
             level,
             np.array(people.max_changes, dtype=np.int64),
             np.full(n, limit, dtype=np.int64) if np.ndim(limit) == 0 else np.array(limit, dtype=np.int64),
+            np.array(far, dtype=np.bool_, order="C"),
+            np.array(everyone, dtype=np.bool_, order="C"),
         )
         out, score, rows = np.full((n, k, d), np.nan), np.empty((n, k)), np.zeros(n, np.int64)
         if start is not None:
@@ -188,7 +194,9 @@ class Seeker:
         step = _AT_ONCE if pauses() else max(n, 1)
         for first in range(0, n, step):
             pause_here()
-            seek(wishes, first, min(first + step, n), model, land, hints, _EFFORT, room, out, score, rows)
+            seek(
+                wishes, first, min(first + step, n), model, land, self.hints, _EFFORT, room, out, score, rows
+            )
         self._idle.append((model, room))
         return out, score, rows
 
