@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from wayforward.methods import method as make_method
-from wayforward.methods.local_search.memory import Memory
+from wayforward.methods.local_search.memory import Memory, _compiled_gaps, _gaps
+from wayforward.methods.local_search.sparing import Sparing
 from wayforward.model import train, wrap
 from wayforward.preferences import Preferences
 from wayforward.problem import Problem, Target
@@ -183,3 +184,42 @@ def test_what_was_asked_about_is_known_and_what_is_far_from_it_is_not():
     mean, spread = memory.corrected(np.arange(3), who, action, guess, centre, scale)
     assert np.abs(mean - score)[::2].max() < 0.1 * max(np.abs(guess - score)[::2].max(), 0.5)
     assert (spread[::2] < spread[1::2].min()).all()
+
+
+def test_nobody_is_looked_at_again_without_anything_new(monkeypatch):
+    """A turn without new proposals only follows one in which something was asked."""
+    method, _, x = setting("mlp")
+    seen, around, best = [], Sparing._around, Sparing._ask_best
+
+    def proposing(self, who, turn):
+        seen.append(("proposing", turn % 2))
+        return around(self, who, turn)
+
+    def asking(self, rows):
+        before = int(self.people.rows.sum())
+        out = best(self, rows)
+        seen.append(("asking", int(self.people.rows.sum()) - before))
+        return out
+
+    monkeypatch.setattr(Sparing, "_around", proposing)
+    monkeypatch.setattr(Sparing, "_ask_best", asking)
+    method.recommend(x[:1], 1, seed=0)
+    again = [seen[i - 1][1] for i, what in enumerate(seen) if what == ("proposing", 1)]
+    assert ("asking", 0) in seen
+    assert again
+    assert min(again) > 0
+
+
+def test_errors_are_alike_with_and_without_compiled_code():
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(0)
+    categorical = np.arange(6) > 3
+    a, b = rng.random((3, 5, 6)) * (rng.random((3, 5, 6)) < 0.6), rng.random((3, 4, 6))
+    a_value, b_value = (rng.integers(0, 2, part.shape).astype(float) for part in (a, b))
+    made = []
+    for way in (_gaps, _compiled_gaps):
+        out = np.zeros((2, 3, 5, 4))
+        way(a, a_value, b, b_value, categorical, out[0], out[1])
+        made.append(out)
+    np.testing.assert_array_equal(*made)
+    assert made[0].any()

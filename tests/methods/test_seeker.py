@@ -349,3 +349,27 @@ def test_neither_budget_nor_options_make_an_answer_dearer_where_rules_couple_fea
         slow = make_method("local-search", compiled=False).fit(problem).recommend(people)
         assert (one.found[:, 0] >= slow.found[:, 0]).all()
         assert one.found[:, 0].sum() >= 0.8 * len(people)
+
+
+def test_plans_of_many_changes_for_which_boxes_run_out_are_rebuilt(monkeypatch):
+    """Whom a forest refuses by far has a plan of many changes, which single ones no longer make cheaper."""
+    rng = np.random.default_rng(0)
+    quality = rng.normal(size=1500)
+    data = np.round(np.exp(2 + 0.8 * (0.55 * quality[:, None] + rng.normal(0, 0.84, (1500, 14)))))
+    schema = Schema(tuple(Feature(name=f"f{j}", kind="integer", low=0, high=300) for j in range(14)))
+    labels = (quality + rng.normal(0, 0.5, 1500) > 0).astype(int)
+    problem = Problem(schema, train("rf", schema, data, labels, seed=0), Target(1), data=data)
+    x = data[np.argsort(quality)[:25]]
+    people, each = problem.population(x), np.arange(25)
+    method = make_method("local-search").fit(problem)
+    before, now = (
+        people.cost(each, method.seeker_.options(people, 1, 20_000, far=np.full(25, far))[:, 0])
+        for far in (False, True)
+    )
+    assert (now <= before + 1e-9).all()
+    assert (now < 0.99 * before).sum() > 2
+    monkeypatch.setattr("wayforward.methods.local_search.cheapest_first._BOXES", 1)
+    got = method.recommend(x, 1, seed=0)
+    np.testing.assert_allclose(got.cost[:, 0], now, rtol=1e-9)
+    alone = method.recommend(x[:1], 1, seed=0)
+    np.testing.assert_array_equal(alone.action[0], got.action[0])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.methods.local_search.surrogate import Surrogate
+from wayforward.model.kernels import jit
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Mask, PerRow, Rows, Who
 from wayforward.streams import keys_of
@@ -164,22 +165,44 @@ class Memory:
         """(c, p, d) and (c, q, d) -> (c, p, q): how alike errors are, in units of their variance."""
         gap = np.zeros((len(a), a.shape[1], b.shape[1]))
         dot = np.zeros_like(gap)
-        for j in range(self.people.d):
-            one, two = a[:, :, None, j], b[:, None, :, j]
-            if not (one.any() or two.any()):
-                continue
-            if self.people.schema.is_categorical[j]:
-                same = a_value[:, :, None, j] == b_value[:, None, :, j]
-                gap += np.where(same, 0.0, np.maximum(one, two))
-                dot += np.where(same, one * two, 0.0)
-            else:
-                gap += np.abs(one - two)
-                dot += one * two
+        (_gaps if jit() is None else _compiled_gaps)(
+            a, a_value, b, b_value, self.people.schema.is_categorical, gap, dot
+        )
         unit = scale[:, None, None]
         return np.asarray(_LEVEL + _SLOPE * dot / unit**2 + _LOCAL * np.exp(-gap / (_RANGE * unit)))
 
     def _alone(self, a: np.ndarray, scale: PerRow) -> np.ndarray:
         return np.asarray(_LEVEL + _LOCAL + _SLOPE * (a**2).sum(2) / scale[:, None] ** 2)
+
+
+def _gaps(
+    a: np.ndarray,
+    a_value: np.ndarray,
+    b: np.ndarray,
+    b_value: np.ndarray,
+    categorical: Mask,
+    gap: np.ndarray,
+    dot: np.ndarray,
+) -> None:
+    """Add up how far rows (c, p, d) are from rows (c, q, d), and their products, in gap and dot (c, p, q)."""
+    for j in range(a.shape[2]):
+        one, two = a[:, :, None, j], b[:, None, :, j]
+        if not (one.any() or two.any()):
+            continue
+        if categorical[j]:
+            same = a_value[:, :, None, j] == b_value[:, None, :, j]
+            gap += np.where(same, 0.0, np.maximum(one, two))
+            dot += np.where(same, one * two, 0.0)
+        else:
+            gap += np.abs(one - two)
+            dot += one * two
+
+
+def _compiled_gaps(*given: np.ndarray) -> None:
+    from wayforward.methods.local_search._memory_jit import gaps
+
+    # copies of what is laid out otherwise, or may not be written to: it would be compiled for anew
+    gaps(*(part if part.flags.c_contiguous and part.flags.writeable else np.array(part) for part in given))
 
 
 def first_of_each(key: np.ndarray) -> Mask:

@@ -136,16 +136,27 @@ class Sparing(CandidatePolish):
         assert self.memory is not None
         rows = owner, action, self.memory.guess(owner, action), self.people.cost(owner, action)
         idle = np.zeros(self.n, dtype=np.int64)
+        busy = who
         for turn in range(_ROUNDS):
             who = who[self.people.rows[who] < np.minimum(limit, self.cap)[who]]
             if not who.size:
                 return
-            more = self._around(who[self.found[who]], turn)
-            here = np.isin(rows[0], who)
-            owner, action, guess, cost = (
-                np.concatenate([a[here], b]) for a, b in zip(rows, more, strict=True)
-            )
-            busy, rows = self._ask_best((owner, action, guess, cost))
+            # where nothing new is proposed, there is something to ask only about those of whom something was learned
+            some = who if turn % _FRESH == 0 else np.intersect1d(who, busy)
+            if some.size:
+                more = self._around(some[self.found[some]], turn)
+                here = np.isin(rows[0], some)
+                rest = ~here & np.isin(rows[0], who)
+                owner, action, guess, cost = (
+                    np.concatenate([a[here], b]) for a, b in zip(rows, more, strict=True)
+                )
+                busy, left = self._ask_best((owner, action, guess, cost))
+                owner, action, guess, cost = (
+                    np.concatenate([a[rest], b]) for a, b in zip(rows, left, strict=True)
+                )
+                rows = owner, action, guess, cost
+            else:
+                busy = some
             idle += 1
             idle[busy] = 0
             who = who[idle[who] < _PATIENCE]
