@@ -64,6 +64,8 @@ SLOW = (
     "icarma",
     "ebr",
     "ibr",
+    "fare",  # and its tree: as many simulations as are asked for
+    "efare",
 )  # to fit: for what is taken of their settings tests are there
 HANGS = 20  # processor seconds that one try may take; ten times as many by the clock, if it waits for nothing
 JUNK = (
@@ -909,7 +911,9 @@ def targets(folder: Path) -> tuple[Target, ...]:
 
 def run(seconds: float, only: str, seed: int, keep: Path | None) -> int:
     """Try all targets in turn until the time is over; print what failed and what was tried."""
-    keep = None if keep is None else keep.absolute()
+    if keep is not None:
+        keep = keep.absolute()
+        keep.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place, chdir(place):  # junk is a name of a file, too
         folder = Path(place)
         everything = [t for t in targets(folder) if only in t.name]
