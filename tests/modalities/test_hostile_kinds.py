@@ -75,6 +75,12 @@ ARGUMENTS = {
         lambda: edges(pd.DataFrame({"source": pd.array(["ann", pd.NA], "string"), "target": ["a", "a"]})), DataError,
         "Row 1 of the edges lacks an end",
     ),
+    "a replacement beyond what is counted": (
+        lambda: wf.SeriesProblem(rising, SERIES, favourable=1, replace=10**400), ProblemError, "is not known"
+    ),
+    "a span beyond what is counted": (
+        lambda: wf.ImageProblem(rising, SERIES, favourable=1, span=(0, 10**400)), DataError, "no pair of numbers"
+    ),
     "pairs that are none": (lambda: HiddenCauses(0.1, pairs=5), ProblemError, "pairs=5 are none"),
     "a pair of one": (lambda: HiddenCauses(0.1, pairs=[("a",)]), ProblemError, "are none"),
     "pairs of numbers": (lambda: HiddenCauses(0.1, pairs=[(1, 2)]), ProblemError, "are none"),

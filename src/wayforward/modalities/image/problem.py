@@ -187,7 +187,7 @@ def _span(images: np.ndarray, given: Any) -> tuple[float, float]:
         return (low, high) if high > low else (low, low + 1.0)
     try:
         low, high = (float(end) for end in given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(f"span={shown(given)} is no pair of numbers. Give (least, greatest).") from None
     if not (np.isfinite([low, high]).all() and low < high):
         raise DataError(f"span={shown(given)} is no range. Give (least, greatest), two finite numbers.")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from wayforward.errors import DataError, ProblemError, shown
+from wayforward.errors import DataError, ProblemError, is_number, shown
 from wayforward.modalities.array_problem import ArrayProblem
 from wayforward.modalities.arrays import (
     ArrayModel,
@@ -195,7 +195,7 @@ def _segmenter(units: Any) -> Callable[[np.ndarray], np.ndarray] | None:
 
 
 def _fill(given: Any) -> Callable[[np.ndarray], np.ndarray]:
-    if isinstance(given, (int, float)) and not isinstance(given, bool) and np.isfinite(given):
+    if is_number(given):
         return ConstantFill(float(given))
     if not isinstance(given, str) or given not in ("distractor", "mean"):
         raise ProblemError(
