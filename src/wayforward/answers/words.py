@@ -6,7 +6,7 @@ import math
 from typing import Literal
 
 from wayforward.language import N_, NP_, gettext, language, marks, ngettext, pgettext
-from wayforward.schema import Feature
+from wayforward.schema import Feature, proposals
 from wayforward.schema.units import unit_text
 
 MINUS = "\u2212"  # a hyphen before a number is easily read as a dash
@@ -67,16 +67,9 @@ def is_share(feature: Feature) -> bool:
     )
 
 
-_YEARS = frozenset(("year", "yr", "jahr", "baujahr", "vintage", "built"))
-
-
 def is_year(feature: Feature) -> bool:
-    """True for the year of a calendar, which nobody writes as 1,984: a whole number between 1000 and 2200 that is
-    called a year."""
-    if feature.kind != "integer" or feature.unit.strip() or feature.low is None or feature.high is None:
-        return False
-    named = _YEARS & set(feature.own_label.lower().split())
-    return bool(named) and feature.low >= 1000 and feature.high <= 2200
+    """True for the year of a calendar, which nobody writes as 1,984 and which has no unit."""
+    return not feature.unit.strip() and proposals.is_year(feature, feature.own_label.lower().split())
 
 
 def _amount(feature: Feature, value: float, decimals: int | None) -> str:

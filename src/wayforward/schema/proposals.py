@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -115,6 +115,14 @@ def names_people(feature: Feature, different: int, rows: int) -> bool:
     return texts and bool(_words(feature.name) & _NAMES) and different > rows / 2
 
 
+def is_year(feature: Feature, words: Iterable[str]) -> bool:
+    """True for the year of a calendar: a whole number between 1000 and 2200, with a word for it in its name."""
+    within = (
+        feature.low is not None and feature.high is not None and feature.low >= 1000 and feature.high <= 2200
+    )
+    return feature.kind == "integer" and within and not _YEARS.isdisjoint(words)
+
+
 def is_identifier(feature: Feature) -> bool:
     """True for a feature that nobody changes and that is called an identifier: customer_id."""
     return feature.actionability == "immutable" and bool(_words(feature.name) & _NAMES)
@@ -162,8 +170,7 @@ def _by_name(feature: Feature, different: int, rows: int) -> tuple[Feature, str]
         ), "nobody changes it; groups may be compared"
     if words & _FIXED:
         return replace(feature, actionability="immutable"), "nobody changes it"
-    low, high = feature.low or 0.0, feature.high or 0.0
-    if words & _YEARS and feature.kind == "integer" and low >= 1000 and high <= 2200:
+    if is_year(feature, words):
         return replace(feature, actionability="immutable"), "is a year of the calendar, so nobody changes it"
     if words & _NAMES or (feature.kind == "integer" and different == rows > 50 and _in_turn(feature, rows)):
         return replace(feature, actionability="immutable"), "names people, so nobody changes it"
