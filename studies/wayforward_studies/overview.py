@@ -54,7 +54,11 @@ _CAUSES = {
 }  # fmt: skip
 
 #: Of HARE's tables: which algorithm their numbers are of.
-_WAYS = {3: "as printed; around growing spheres [in words](hare/printed.md)", 5: "as printed"}
+_WAYS = {
+    3: "as printed; around growing spheres [in words](hare/printed.md)",
+    4: "as printed",
+    5: "as printed",
+}
 #: Every table and figure of the five papers.
 PARTS: tuple[Part, ...] = (
     Part("survey", "Table 1", note="[computed](../guide/table-1.md)"),
@@ -125,7 +129,8 @@ def numbers(page: Page) -> Counter[str]:
 def flips(first: Page, again: Page) -> tuple[int, list[str]]:
     """How many numbers were judged with both sets of seeds, and the lines in which one was judged otherwise."""
     judged, out = 0, []
-    for one, other in zip(first.tables, again.tables, strict=False):
+    counted = ([table for table in page.tables if not table.beside] for page in (first, again))
+    for one, other in zip(*counted, strict=False):
         for line, same in zip(one.lines, other.lines, strict=True):
             pairs = [(a.verdict, b.verdict) for a, b in zip(line.cells, same.cells, strict=True)]
             judged += sum(a is not None for a, _ in pairs)

@@ -99,7 +99,8 @@ def test_the_overview_counts_the_pages(tmp_path: Path) -> None:
     tables = {(file.parent.name, file.stem) for file in PAGES.glob("*/table-*.json")}
     assert tables - named == {("balanced", "table-3")}
     table = json.loads((PAGES / "hare/table-4.json").read_text())["lines"]
-    words = [word for row in table for name, word in row.items() if name.endswith("_verdict") and word]
+    printed = [row for row in table if not row["keep_incumbent"]]  # ours stands below and is not counted
+    words = [word for row in printed for name, word in row.items() if name.endswith("_verdict") and word]
     row = next(row for row in data if row["paper"] == "hare" and row["part"] == "Table 4")
     assert {w: words.count(w) for w in words} == {w: row[w] for w in set(words)} and row["not_judged"] == 0
     shutil.rmtree(folder / "study")

@@ -18,24 +18,31 @@ from wayforward_studies.pages import Line, Row, Table
 ASKED: tuple[tuple[HareCase, Asking, str], ...] = (
     *((HareCase("adult", "c-chvae"), way, "binaries") for way in (BASE, MULTI, MULTI.kept)),
     *((HareCase("adult", "cruds"), way, "binaries") for way in (BASE, MULTI, MULTI.kept)),
+    *(
+        (HareCase("adult", base, "lr"), way, "binaries")
+        for base in ("c-chvae", "cruds")
+        for way in (BASE, MULTI)
+    ),
     *((HareCase(d, "face", scale="near"), HARE.kept, "immutables") for d in ("adult", "compas", "gmsc")),
     (HareCase("adult", "face"), MULTI.kept, "immutables"),
 )
 
 
-def measured(study: Callable[[str, int], HareStudy], seeds: Sequence[int]) -> tuple[Row, ...]:
-    """A row for each line, the seeds together; study: gives that of a data set and seed."""
-    made = {(d, k): study(d, k) for d in dict.fromkeys(case.dataset for case, _, _ in ASKED) for k in seeds}
+def measured(study: Callable[[str, str, int], HareStudy], seeds: Sequence[int]) -> tuple[Row, ...]:
+    """A row for each line, the seeds together; study: gives that of a data set, classifier and seed."""
+    groups = dict.fromkeys((case.dataset, case.classifier) for case, _, _ in ASKED)
+    made = {(*group, k): study(*group, k) for group in groups for k in seeds}
     out: list[Row] = []
     for case, way, without in ASKED:
-        got = [parts(made[case.dataset, k], case, way, without) for k in seeds]
+        got = [parts(made[case.dataset, case.classifier, k], case, way, without) for k in seeds]
         stated = (
             r.stated["gtp"].mean for n in (1, 6) for r in rows(n) if (r.case, r.way) == (case, way.printed)
         )
         total, rest, moved = np.mean(got, axis=0)
         out.append(
             {
-                "dataset": case.dataset, "base": case.base, "scale": case.scale, "asked": str(way), "without": without,
+                "dataset": case.dataset, "classifier": case.classifier, "base": case.base, "scale": case.scale,
+                "asked": str(way), "without": without,
                 "paper": next(stated, None), "gtp": float(total), "gtp without": float(rest), "moved": float(moved),
             }
         )  # fmt: skip
@@ -47,7 +54,7 @@ def table(lines: Sequence[Row]) -> Table:
     shown = tuple(
         Line(
             (
-                f"{row['dataset']}, {row['scale']}", NAMES[row["base"]], row["asked"],
+                f"{row['dataset']}, {row['classifier'].upper()}, {row['scale']}", NAMES[row["base"]], row["asked"],
                 "–" if row["paper"] is None else f"{row['paper']:.2f}", f"{row['gtp']:.2f}", row["without"],
                 f"{row['gtp without']:.2f}", f"{row['moved']:.2f}",
             )

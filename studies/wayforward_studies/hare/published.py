@@ -31,7 +31,8 @@ class Asking:
     """How people were asked. iterations 0: the base method alone, nobody was asked.
 
     asker: 'hare' or 'learned'. calibrate: which candidates are moved to the boundary. keep: ours, the plan from before
-    takes part in each round; the printed algorithm drops it.
+    takes part in each round; the printed algorithm drops it. step: how far a direction leads, in ranges (the paper's
+    gamma, which is 1).
     """
 
     iterations: int = 0
@@ -39,6 +40,7 @@ class Asking:
     calibrate: str = "every"
     asker: str = "hare"
     keep: bool = False
+    step: float = 1.0
 
     @property
     def key(self) -> str:
@@ -48,6 +50,7 @@ class Asking:
         if self.asker != "hare":
             return f"{self.asker}-{self.budget}"
         more = ("" if self.calibrate == "every" else f"-{self.calibrate}") + ("-kept" if self.keep else "")
+        more += "" if self.step == 1 else f"-step{self.step:g}"
         return f"hare-{self.iterations}x{self.budget // max(1, self.iterations)}{more}"
 
     def __str__(self) -> str:
@@ -59,12 +62,13 @@ class Asking:
         more = [] if self.budget == 30 else [f"B={self.budget}"]
         more += [] if self.iterations in (1, 5) else [f"T={self.iterations}"]
         more += [] if self.calibrate == "every" else ["only the best calibrated"]
+        more += [] if self.step == 1 else [f"steps of {self.step:g}"]
         return ("ours: " if self.keep else "") + f"{name} {', '.join(more)}".strip()
 
     @property
     def printed(self) -> Asking:
         """The same as the paper's algorithm is printed."""
-        return replace(self, keep=False)
+        return replace(self, keep=False, step=1.0)
 
     @property
     def kept(self) -> Asking:

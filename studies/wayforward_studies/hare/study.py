@@ -208,6 +208,7 @@ class HareStudy:
                 "iterations": way.iterations,
                 "calibrate": way.calibrate,
                 "keep_incumbent": way.keep,
+                "gamma": way.step,
                 "numbers_only": True,
                 "give_back": True,
             }

@@ -135,6 +135,8 @@ class CaseResult:
             "calibrate": way.calibrate,
             "keep_incumbent": way.keep,
         }
+        if way.step != 1:
+            out["step"] = way.step
         for name in (*MEASURES, "questions"):
             value = self.values.get(name)
             stated = None if self.paper is None else self.paper.stated.get(name)
@@ -156,7 +158,7 @@ class CaseResult:
         )
         asker = "hare" if row["asked"] == "base" else row["asked"]
         keep = row["keep_incumbent"] and asker == "hare" and row["budget"] > 0
-        way = Asking(row["iterations"], row["budget"], row["calibrate"], asker, keep)
+        way = Asking(row["iterations"], row["budget"], row["calibrate"], asker, keep, row.get("step", 1.0))
         names = [name for name in (*MEASURES, "questions") if row[name] is not None]
         values = {name: Value(row[name], row[f"{name}_spread"], row["plans"]) for name in names}
         stated = {
