@@ -145,7 +145,7 @@ def command(
         ),
     ] = None,
     figures: Annotated[
-        list[int] | None, typer.Option("--figure", help="icarma: 3, 4 or 8; balanced: 1 or 2; repeat.")
+        list[int] | None, typer.Option("--figure", help="icarma: 3, 4, 7 or 8; balanced: 1 or 2; repeat.")
     ] = None,
     datasets: Annotated[
         list[str] | None,
@@ -167,7 +167,7 @@ def command(
             "--extra",
             help="Beyond the paper; hare: printed, parts, percentiles, strict-face, learned, noise, ensembles, causal; "
             "balanced: options, compliance, groups, limits, or all; as-run, as-run-tables, one-place; "
-            "icarma: tried, rankings, profiles; repeat.",
+            "icarma: tried, tried-flow, rankings, profiles; repeat.",
         ),
     ] = None,
     fresh: Annotated[

@@ -101,7 +101,7 @@ def test_an_unknown_paper() -> None:
 
 def test_pages_of_a_request() -> None:
     pages = running.IcarmaRequest().pages
-    assert len(pages) == 7 + 3 and "figure-8-gmsc" in pages and "table-3-gmsc" not in pages
+    assert len(pages) == 7 + 5 and "figure-8-gmsc" in pages and "table-3-gmsc" not in pages
     assert running.IcarmaRequest(tables=(1,), datasets=("gmsc",)).pages == ("table-1-gmsc",)
     assert {name.split("-")[2] for name in running.IcarmaRequest(fresh=True).pages} == {"loan"}
     released = running.IcarmaRequest(released=True).pages

@@ -2,7 +2,7 @@
 
 Two features for each person (threshold 3) and no weights. Who is privileged can act on income and savings first, who
 is not on the amount and the duration of the loan. Privilege is handed out at random, by income, or along a race-like
-attribute: a fair coin that moves nothing else. FairnessSample are subsampled so that gender and race are balanced.
+attribute: a fair coin that moves nothing else. People are subsampled so that gender and race are balanced.
 
 Source: iCARMA, section 5.5 and Figure 4.
 """
