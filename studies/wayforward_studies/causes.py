@@ -154,9 +154,9 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "icarma",
         {"law": ("causal",), "features": (1,), "method": ("oracle-free",)},
-        "Which classifier decides: with the one that CARMA's authors released it is .972, so that the paper's .923 lies "
-        "between the two ([released](icarma/table-6-loan-released.md)), and with another one of ours .899, within the "
-        "tolerance ([other seeds](icarma/table-6-loan-seed-1.md)).",
+        "Which classifier decides: with the one that CARMA's authors released it is .972, so that the paper's .923 "
+        "lies between the two ([released](icarma/table-6-loan-released.md)), and with another one of ours .899, "
+        "within the tolerance ([other seeds](icarma/table-6-loan-seed-1.md)).",
         ("validity",),
     ),
     Cause(
