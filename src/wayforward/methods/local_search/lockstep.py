@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from wayforward.problem import Population
     from wayforward.streams import Streams
 
+_IN_VAIN = 10  # searches in a row without an option of its own, after which further ones are not searched for
+
 
 def options_in_lockstep(
     settings: SearchSettings,
@@ -56,7 +58,11 @@ def options_in_lockstep(
     if memory is not None:
         spare += _look_again(first, memory, who)
     out[first.found, 0] = first.best[first.found]
+    vain = np.zeros(n, dtype=int)
     for option in range(1, k):
+        who = who[vain[who] < _IN_VAIN]
+        if not who.size:
+            break
         if option > 1:
             search = Search(settings, people, banned.copy(), cap, streams, option)
             search.start, search.memory = first.start, memory
@@ -71,6 +77,7 @@ def options_in_lockstep(
         if lost.size:  # there is no way without the dearest changes: look for one that leans on them less
             spare += _lean_less(search, first, lost, banned[lost], out[lost, :option])
         out[search.found, option] = search.best[search.found]
+        vain = np.where(search.found, 0, vain + 1)
         banned |= _dearest(first) | _dearest(search)
     if k > 1:
         first.cap = people.rows + (k - 1) * limit

@@ -123,24 +123,36 @@ def fill_slots(
     if not spare:
         return
     who, action, cost = (np.concatenate(part) for part in zip(*spare, strict=True))
+    some = np.flatnonzero((cost >= least[who] - 1e-12) & ~np.isnan(out[who, 0]).all(1))
+    who, action, cost = who[some], action[some], cost[some]
     bits = 2.0 ** (np.arange(people.d) % 50)
+    sets = (~np.isnan(action)) @ bits
+
+    def new(at: np.ndarray, option: int, fresh_set: bool) -> np.ndarray:
+        """Return those spares that are no repetition of what their owners have as this option."""
+        taken = out[who[at], option]
+        there = np.flatnonzero(~np.isnan(taken).all(1))
+        if not there.size:
+            return at
+        mine, theirs = action[at[there]], taken[there]
+        if whatever:
+            x = people.x[who[at[there]]]
+            again = ~people.schema.differs(*(np.where(np.isnan(a), x, a) for a in (theirs, mine))).any(1)
+        else:
+            again = goes_farther(people, who[at[there]], theirs[:, None], mine)
+        if fresh_set:
+            again |= (~np.isnan(theirs)) @ bits == sets[at[there]]
+        return np.delete(at, there[again])
+
     for fresh_set in (False,) if whatever else (True, False):
+        at = np.arange(len(who))
+        for option in range(out.shape[1]):
+            at = new(at, option, fresh_set)
         for option in range(1, out.shape[1]):
-            need = np.isnan(out[:, option]).all(1) & ~np.isnan(out[:, 0]).all(1)
-            at = np.flatnonzero(need[who] & (cost >= least[who] - 1e-12))
             if not at.size:
-                continue
-            before = out[who[at], :, :]
-            if whatever:
-                x = people.x[who[at], None]
-                mine, theirs = (np.where(np.isnan(set_), x, set_) for set_ in (action[at, None], before))
-                worse = ~np.all(np.any(people.schema.differs(theirs, mine), axis=2), axis=1)
-            else:
-                worse = goes_farther(people, who[at], before, action[at])
-            if fresh_set:
-                there = ~np.isnan(before).all(2)
-                same = (~np.isnan(before)) @ bits == ((~np.isnan(action[at])) @ bits)[:, None]
-                worse |= (same & there).any(1)
-            at = at[~worse]
-            lead = at[cheapest(who[at], cost[at])]
-            out[who[lead], option] = action[lead]
+                break
+            some = at[np.isnan(out[who[at], option]).all(1)]
+            lead = some[cheapest(who[some], cost[some])]
+            if lead.size:
+                out[who[lead], option] = action[lead]
+                at = new(at, option, fresh_set)
