@@ -47,16 +47,25 @@ from wayforward.impact.audit import audit
 from wayforward.impact.audit import report as audit_page
 from wayforward.impact.disclosure import Ledger
 from wayforward.impact.society import Scenario
+from wayforward.impact.summaries import summariser
 from wayforward.methods import names
 from wayforward.methods.certificates import certified
 from wayforward.model.files import load as load_model
+from wayforward.model.zoo import train
+from wayforward.people.dialogue.questionnaire import parts_of
+from wayforward.people.elicitors import elicitor
 from wayforward.plain_files import parse_yaml, read_json
 from wayforward.preferences import Preferences
+from wayforward.problem.cost.registry import cost_named
+from wayforward.problem.plausibility.registry import plausibility_named
 from wayforward.recourse import Recourse
 from wayforward.schema import Schema
 from wayforward.schema.acts import ActModel
+from wayforward.study.ready_made import ready_made
 from wayforward.testing.problems import case
+from wayforward.tracks.tasks import TASKS, task
 from wayforward.world import CausalGraph, LinearWorld
+from wayforward.world.registry import world_class
 
 SLOW = (
     "face",
@@ -420,6 +429,17 @@ def calls(folder: Path) -> list[Target]:
         ),
         ("allow", lambda levels: Preferences.none(schema, 2).allow("housing", levels), {"levels": ["own"]}),
         ("at_most", lambda most: Preferences.none(schema, 2).at_most(most), {"most": 2}),
+    ]
+    made += [  # parts by their names
+        ("cost_named", cost_named, {"name": "l1"}),
+        ("plausibility_named", plausibility_named, {"name": "lof"}),
+        ("world_class", world_class, {"kind": "linear"}),
+        ("elicitor", elicitor, {"name": "hare"}),
+        ("summariser", summariser, {"name": "tree"}),
+        ("task", task, {"name": next(iter(TASKS))}),
+        ("ready_made", ready_made, {"name": "car-loan"}),
+        ("parts_of", parts_of, {"questionnaire": "limits"}),
+        ("train", train, {"name": "lr", "schema": schema, "table": x, "y": np.arange(len(x)) % 2}),
     ]
     out = [with_junk(name, function, honest) for name, function, honest in made]
 

@@ -10,6 +10,7 @@ from wayforward.answers import explain, letter, report
 from wayforward.errors import (
     DataError,
     DeviceError,
+    DialogueError,
     FileFormatError,
     MethodError,
     ModelError,
@@ -17,7 +18,15 @@ from wayforward.errors import (
     ProblemError,
     SchemaError,
 )
+from wayforward.impact.summaries import summariser
 from wayforward.methods.certificates import certified
+from wayforward.people.dialogue.questionnaire import parts_of
+from wayforward.people.elicitors import elicitor
+from wayforward.problem.cost.registry import cost_named
+from wayforward.problem.plausibility.registry import plausibility_named
+from wayforward.study.ready_made import ready_made
+from wayforward.tracks.tasks import task
+from wayforward.world.registry import world_class
 
 pd = pytest.importorskip("pandas")
 linear = pytest.importorskip("sklearn.linear_model")
@@ -98,7 +107,16 @@ MISTAKES = {
     "a device that is a number": (lambda c: c.ask(device=0), DeviceError, "device=0 is not known"),
     "series": (lambda c: c.ask(c.table.iloc[:, 0]), DataError, r"is a Series.* give a dict .*table.iloc\[\[3\]\]"),
     "pareto": (lambda c: c.ask(pareto=True), MethodError, "pareto=True is no list"),
+    "an array of objectives": (lambda c: c.ask(pareto=np.zeros((2, 2))), MethodError, "There is no objective array"),
     "a list for a method": (lambda c: wf.method([]), MethodError, "There is no method"),
+    "a list for a way of asking": (lambda c: elicitor([]), MethodError, r"There is no elicitor '\[\]'"),
+    "an array for a summary": (lambda c: summariser(np.zeros(2)), DataError, "There is no summariser"),
+    "a set for a cost": (lambda c: cost_named(set()), ProblemError, "There is no cost"),
+    "a list for a plausibility": (lambda c: plausibility_named([]), ProblemError, "There is no plausibility"),
+    "None for a world": (lambda c: world_class(None), FileFormatError, "There is no kind of world 'None'"),
+    "a list for a task": (lambda c: task([]), DataError, "There is no task"),
+    "None for a protocol": (lambda c: ready_made(None), DataError, "There is no protocol"),
+    "an array for questions": (lambda c: parts_of(np.zeros(2)), DialogueError, "There is no questionnaire"),
     "no problem to judge": (lambda c: wf.evaluate(c.ask(), None), DataError, "problem is a NoneType. Give a Problem"),
     "no answer to judge": (lambda c: wf.evaluate(None, c.problem), DataError, "recourse is a NoneType"),
     "no answer to certify": (lambda c: certified(c.people), MethodError, "recourse is a DataFrame. Give a Recourse"),

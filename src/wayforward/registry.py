@@ -30,9 +30,9 @@ class Registry:
     def register(self, name: str, place: str) -> None:
         """Add a part of another package, such as ``register("mine", "my_package.mine:Mine")``.
 
-        Raises: the registry's error for a name that is taken, or a place that is none.
+        Raises: the registry's error for a name that is taken by another place, or a place that is none.
         """
-        if name in self._places:
+        if self._places.get(name, place) != place:
             raise self.error(f"There is a {self.what} '{name}' already. Choose another name.")
         if place.count(":") != 1 or not all(
             part.isidentifier() for part in place.replace(":", ".").split(".")
@@ -58,7 +58,7 @@ class Registry:
             ) from error
 
     def __contains__(self, name: object) -> bool:
-        return name in self._places
+        return is_one_of(name, self._places)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)

@@ -78,13 +78,13 @@ def test_more_questions_than_the_budget_are_found_out():
 def test_an_elicitor_of_another_package_is_made_by_its_name(monkeypatch):
     from wayforward.people import elicitors
 
-    monkeypatch.setattr(elicitors, "_ELICITORS", dict(elicitors._ELICITORS))
+    monkeypatch.setattr(elicitors.ELICITORS, "_places", dict(elicitors.ELICITORS._places))
     register("one-by-one", "wayforward.people.dialogue.plan_by_plan:PlanByPlan")
     assert "one-by-one" in names()
     assert elicitor("one-by-one", budget=2) == PlanByPlan(budget=2)
     with pytest.raises(MethodError, match="already"):
         register("hare", "mine:Mine")
-    with pytest.raises(MethodError, match="module:Class"):
+    with pytest.raises(MethodError, match="my_package.mine:Mine"):
         register("mine", "mine")
 
 

@@ -102,7 +102,7 @@ def test_a_summariser_is_registered_once() -> None:
         assert summariser("one-raise") == OneRaise()
         with pytest.raises(DataError, match="already"):
             register("one-raise", "elsewhere:OneRaise")
-        with pytest.raises(DataError, match="package.module:Class"):
+        with pytest.raises(DataError, match="my_package.mine:Mine"):
             register("another", "elsewhere")
     finally:
-        del SUMMARISERS["one-raise"]
+        del SUMMARISERS._places["one-raise"]

@@ -116,8 +116,8 @@ def _checked(
         )
     given = (objectives,) if isinstance(objectives, str) else tuple(objectives)
     for name in given:
-        if name not in OBJECTIVES:
-            raise MethodError(f"There is no objective {name!r}. Known: {', '.join(OBJECTIVES)}.")
+        if not (isinstance(name, str) and name in OBJECTIVES):
+            raise MethodError(f"There is no objective {shown(name)}. Known: {', '.join(OBJECTIVES)}.")
     if len(set(given)) < 2:
         raise MethodError("One objective has no front. Name two or more, such as ('cost', 'changes').")
     if "months" in given and not problem.schema.timed:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.errors import DataError, ModelError, require
+from wayforward.errors import DataError, ModelError, is_one_of, require, require_kind, require_whole
 from wayforward.schema import Schema
 from wayforward.shapes import Ints
 
@@ -26,8 +26,10 @@ def train(name: str, schema: Schema, table: Any, y: Any, seed: int = 0, device: 
     Raises: ModelError for an unknown name; DataError for labels that do not fit; MissingExtra.
     Example: ``train("rf", schema, frame, y)``.
     """
-    if name not in ZOO:
+    if not is_one_of(name, ZOO):
         raise ModelError(f"There is no model '{name}'. Use one of {', '.join(ZOO)}, or give a file.")
+    require_kind(schema, Schema, "schema")
+    require_whole(seed=seed)
     x = np.asarray(schema.encode(table, "training"), dtype=np.float64)
     labels = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
     if labels.shape != (len(x),):

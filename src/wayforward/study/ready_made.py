@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from wayforward.errors import DataError, did_you_mean
+from wayforward.errors import DataError, did_you_mean, is_one_of
 from wayforward.study.protocol import StudyProtocol
 
 NAMES = ("car-loan", "dialogue-or-sliders", "point-or-region")
@@ -12,9 +12,9 @@ NAMES = ("car-loan", "dialogue-or-sliders", "point-or-region")
 
 def ready_made_text(name: str) -> str:
     """The YAML text of a protocol, to be edited. Raises: DataError for a name that is not there."""
-    if name not in NAMES:
+    if not is_one_of(name, NAMES):
         raise DataError(
-            f"There is no protocol '{name}'.{did_you_mean(name, NAMES)} There are: {', '.join(NAMES)}."
+            f"There is no protocol '{name}'.{did_you_mean(str(name), NAMES)} There are: {', '.join(NAMES)}."
         )
     return files("wayforward.study").joinpath("protocols", f"{name}.yaml").read_text(encoding="utf-8")
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wayforward import data as datasets
-from wayforward.errors import DataError
+from wayforward.errors import DataError, is_one_of
 from wayforward.lazy import cached_property
 from wayforward.model import load, save, train
 from wayforward.preferences import Preferences
@@ -243,6 +243,6 @@ TASKS: dict[str, Task] = {one.name: one for one in _ALL}
 
 def task(name: str) -> Task:
     """Return a task by its name. Raises: DataError that lists those there are."""
-    if name not in TASKS:
+    if not is_one_of(name, TASKS):
         raise DataError(f"There is no task '{name}'. There are: {', '.join(TASKS)}.")
     return TASKS[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from wayforward.errors import FileFormatError, WorldError, did_you_mean
+from wayforward.errors import FileFormatError, WorldError, did_you_mean, is_one_of
 
 #: Worlds that are learned from a table, by `fit`: kind -> "module:Class". Their files open with `load_world`.
 FITTED = {
@@ -43,7 +43,7 @@ def class_at(place: str) -> Any:
 
 def world_class(kind: str) -> Any:
     """The class of a kind of fitted world. Raises: FileFormatError for another kind."""
-    if kind not in FITTED:
-        hint = did_you_mean(kind, list(FITTED))
+    if not is_one_of(kind, FITTED):
+        hint = did_you_mean(str(kind), list(FITTED))
         raise FileFormatError(f"There is no kind of world '{kind}'.{hint} Use one of {', '.join(FITTED)}.")
     return class_at(FITTED[kind])

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from wayforward.errors import DataError
+from wayforward.errors import DataError, is_one_of
 from wayforward.evaluate.distance import euclidean_columns
 from wayforward.evaluate.stats import Estimate
 from wayforward.groups import Groups
@@ -515,5 +515,5 @@ def _points(points: Any) -> Floats:
 
 
 def _known_dimension(name: str) -> None:
-    if name not in DIMENSIONS:
+    if not is_one_of(name, DIMENSIONS):
         raise DataError(f"There is no dimension '{name}'. Known: {', '.join(DIMENSIONS)}.")

@@ -23,7 +23,7 @@ PARTS = ("limits", "yes-no", "page", "ranking", "likert")
 
 def parts_of(questionnaire: str | None) -> tuple[str, ...]:
     """ "limits+likert" -> its parts, checked. Raises: DialogueError that lists what there is."""
-    if questionnaire is None or questionnaire in ("", "none"):
+    if questionnaire is None or str(questionnaire) in ("", "none"):
         return ()
     parts = tuple(part.strip() for part in str(questionnaire).split("+"))
     for part in parts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wayforward.errors import FileFormatError, ProblemError
+from wayforward.errors import FileFormatError, ProblemError, is_one_of
 from wayforward.problem.cost.base import Cost
 from wayforward.registry import Registry
 
@@ -38,7 +38,7 @@ def named_costs() -> dict[str, Cost]:
 def cost_named(name: str) -> Cost:
     """Return an unfitted cost by its short name. Raises: ProblemError that lists the names."""
     known = named_costs()
-    if name not in known:
+    if not is_one_of(name, known):
         raise ProblemError(f"There is no cost '{name}'. Choose one of {', '.join(known)}.")
     return known[name]
 
