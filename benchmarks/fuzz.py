@@ -46,8 +46,9 @@ from wayforward.groups import Groups
 from wayforward.impact.audit import audit
 from wayforward.impact.audit import report as audit_page
 from wayforward.impact.disclosure import Ledger
-from wayforward.impact.society import Scenario
-from wayforward.impact.summaries import summariser
+from wayforward.impact.segregation import segregation, segregation_index
+from wayforward.impact.society import Advice, Scenario
+from wayforward.impact.summaries import summariser, summarize
 from wayforward.methods import names
 from wayforward.methods.certificates import certified
 from wayforward.model.files import load as load_model
@@ -64,7 +65,7 @@ from wayforward.schema.acts import ActModel
 from wayforward.study.ready_made import ready_made
 from wayforward.testing.problems import case
 from wayforward.tracks.tasks import TASKS, task
-from wayforward.world import CausalGraph, LinearWorld
+from wayforward.world import CausalGraph, LinearWorld, load_world
 from wayforward.world.registry import world_class
 
 SLOW = (
@@ -843,6 +844,69 @@ def audits(folder: Path) -> list[Target]:
     return [*made, *commands(folder, table, problem.reached(x)[0], schema)]
 
 
+def worlds(folder: Path) -> list[Target]:
+    """Worlds, graphs, rows of other tools, honesty, segregation, summaries, societies: one argument is junk."""
+    it = case("linear", "independent", 0, 60)
+    problem, x, schema = it.problem, it.x, it.problem.schema
+    table = schema.decode(x, "dict")
+    groups = Groups.of("region", table, schema)
+    graph = CausalGraph.read({"savings": ["income"]}, nodes=schema.names)
+    equations = {"income": "u", "savings": "0.3 * income + u"}
+    fitted = LinearWorld.fit(graph, table, schema)
+    fitted.save(folder / "world.json")
+    made: list[tuple[str, Callable[..., Any], dict[str, Any], int]] = [
+        ("CausalGraph.read", CausalGraph.read, {"source": {"savings": ["income"]}}, 40),
+        ("CausalGraph.over", graph.over, {"columns": schema.names}, 40),
+        ("SCM", wf.SCM, {"equations": equations, "noise": {"income": "normal(0, 1)"}, "soft": False}, 40),
+        ("SCM.linear", wf.SCM.linear, {"weights": {"savings": {"income": 0.3}}, "noise": None}, 40),
+        ("LinearWorld.fit", LinearWorld.fit, {"graph": graph, "table": table, "schema": schema, "soft": False}, 20),
+        ("GP.fit", wf.GaussianProcessWorld.fit, {"graph": graph, "table": table, "schema": schema, "seed": 0}, 4),
+        ("sub-population", wf.SubPopulation, {"world": fitted, "data": x, "seed": 0}, 10),
+        ("load_world", load_world, {"path": folder / "world.json"}, 20),
+        ("Schema.infer", Schema.infer, {"table": table, "rules": (), "label": None, "propose": True}, 30),
+        ("Schema.revise", schema.revise, {"changes": {"age": {"step": 1}}}, 40),
+        ("revise a field", lambda **one: schema.revise(age=one), {"low": 18, "high": 80, "step": 1, "unit": "a"}, 40),
+        (
+            "evaluate_rows", wf.evaluate_rows,
+            {
+                "x": x[:4], "after": x[:4], "problem": problem, "groups": None, "reference": None, "seed": 0,
+                "action": None, "replay": False, "snap": False, "method": "rows", "metrics": "headline",
+                "bootstrap": 20,
+            },
+            20,
+        ),
+        (
+            "honesty", wf.honesty,
+            {
+                "problem": problem, "offered": wf.recommend(problem, x[:10]), "groups": (), "methods": ("nice",),
+                "costs": ("l1",), "models": (), "boxes": 20, "correction": "holm", "seed": 0,
+            },
+            8,
+        ),
+        (
+            "segregation", segregation,
+            {"points": x[:, :2], "groups": groups, "group": None, "k": 5, "radius": None, "beta": 0.5, "sample": None},
+            20,
+        ),
+        ("index", segregation_index, {"x1": x[:9], "x2": x[9:18], "x3": x[:4], "x4": x[4:8], "form": "expected"}, 20),
+        (
+            "summarize", summarize,
+            {
+                "problem": problem, "x": x, "how": "tree", "groups": (), "most": 20, "beside": None, "grid": None,
+                "seed": 0,
+            },
+            6,
+        ),
+        ("Advice", Advice, {"method": "local-search", "robust": None}, 30),
+        (
+            "Scenario", Scenario,
+            {"name": "a", "rounds": 2, "people": 50, "seed": 0, "advice": Advice()},
+            30,
+        ),
+    ]  # fmt: skip
+    return [with_junk(name, function, honest, most=most) for name, function, honest, most in made]
+
+
 def commands(folder: Path, table: dict[str, list[Any]], yes: np.ndarray, schema: Schema) -> list[Target]:
     """Commands of which one word is replaced, left out or doubled."""
     rows = [",".join([*table, "y"])]
@@ -927,7 +991,14 @@ def kind_of(name: str) -> str:
 
 def targets(folder: Path) -> tuple[Target, ...]:
     """All that is tried."""
-    kinds = (*survival(), *recommenders(folder), *arrays(folder), *tracks(folder), *conditions())
+    kinds = (
+        *survival(),
+        *recommenders(folder),
+        *arrays(folder),
+        *tracks(folder),
+        *conditions(),
+        *worlds(folder),
+    )
     return (*files(folder), *calls(folder), *texts(), *kinds, *methods(), *audits(folder), *models(folder))
 
 

@@ -17,8 +17,10 @@ from wayforward.errors import (
     PreferencesError,
     ProblemError,
     SchemaError,
+    WorldError,
 )
-from wayforward.impact.summaries import summariser
+from wayforward.impact.segregation import segregation, segregation_index
+from wayforward.impact.summaries import summariser, summarize
 from wayforward.methods.certificates import certified
 from wayforward.people.dialogue.questionnaire import parts_of
 from wayforward.people.elicitors import elicitor
@@ -26,6 +28,7 @@ from wayforward.problem.cost.registry import cost_named
 from wayforward.problem.plausibility.registry import plausibility_named
 from wayforward.study.ready_made import ready_made
 from wayforward.tracks.tasks import task
+from wayforward.world import CausalGraph, LinearWorld
 from wayforward.world.registry import world_class
 
 pd = pytest.importorskip("pandas")
@@ -56,6 +59,10 @@ class Case:
 
     def ask(self, people=None, **options):
         return wf.recommend(self.problem, self.people if people is None else people, **options)
+
+    def segregation(self, **options):
+        groups = wf.groups.Groups.of("c", self.table, self.schema)
+        return segregation(self.table[["a", "b"]].to_numpy(), groups, **options)
 
     def wrap(self, **options):
         return wf.wrap(lambda rows: (rows[:, 0] > 4).astype(int), self.schema, **options)
@@ -130,6 +137,17 @@ MISTAKES = {
     "no features": (lambda c: wf.Schema(None), SchemaError, "features=None is no list"),
     "a limit that is none": (lambda c: c.none.limit("a", high=...), PreferencesError, "which is not a number"),
     "many mosts": (lambda c: c.none.at_most([]), PreferencesError, r"of shape \(0,\). Give a number, or one for each"),
+    "no columns": (lambda c: CausalGraph.read({"b": ["a"]}).over(None), WorldError, "columns=None is no list"),
+    "a noise that is none": (lambda c: wf.SCM({"a": "u"}, True), WorldError, "noise is a bool. Give a Mapping"),
+    "weights that are none": (lambda c: wf.SCM.linear({"b": {"a": "x"}}), WorldError, "the weight of 'a'='x' is no"),
+    "a softness that is none": (lambda c: wf.SCM({"a": "u"}, soft=3), WorldError, "soft=3 is no list of names"),
+    "no schema to fit": (lambda c: LinearWorld.fit({"b": ["a"]}, c.people, True), WorldError, "schema is a bool"),
+    "a seed of None": (lambda c: wf.evaluate_rows(c.people, c.people, c.problem, seed=None), DataError, "seed=None"),
+    "costs of honesty": (lambda c: wf.honesty(c.problem, c.ask(), costs=None), DataError, "costs=None is no list of"),
+    "a beta of None": (lambda c: c.segregation(beta=None), DataError, "beta must lie between 0 and 1; got None"),
+    "a group that is not there": (lambda c: c.segregation(group=9), DataError, "has no group 9"),
+    "points of text": (lambda c: segregation_index("a", [[1]], [[1]], [[1]]), DataError, "x1='a' holds something else"),
+    "a grid of a summary": (lambda c: summarize(c.problem, c.people, most="x"), DataError, "most='x' is no whole"),
     "empty": (lambda c: c.ask({}), DataError, r"no column 'a' \(nor 2 more: b, c\)\. Add the column"),
 }  # fmt: skip
 

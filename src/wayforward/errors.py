@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import warnings
 from collections.abc import Collection
 from types import ModuleType
 
@@ -154,6 +155,34 @@ def require_whole(error: type[WayforwardError] = DataError, least: int = 0, **gi
             raise error(
                 f"{name}={shown(value)} is no whole number that can be used here. Use {least} or more."
             )
+
+
+def numbers_in(value: object, name: str, error: type[WayforwardError] = DataError) -> np.ndarray:
+    """Return an argument as an array of float64. Raises: the error where it holds what is no number."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # a complex number would lose a part
+            return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError, Warning):
+        raise error(
+            f"{name}={shown(value)} holds something else than numbers. Give an array of numbers."
+        ) from None
+
+
+def names_in(value: object, name: str, error: type[WayforwardError] = DataError) -> tuple[str, ...]:
+    """Return an argument as names; a text is one name. Raises: the error where it is no list of texts."""
+    given = (value,) if isinstance(value, str) else value
+    if not isinstance(given, Collection) or not all(isinstance(one, str) for one in given):
+        raise error(f"{name}={shown(value)} is no list of names. Give a list of texts.")
+    return tuple(given)
+
+
+def require_number(
+    value: object, name: str, low: float, high: float, error: type[WayforwardError] = DataError
+) -> None:
+    """Raise an error that names an argument which is no number from low to high."""
+    if not (is_number(value) and low <= value <= high):  # type: ignore[operator]
+        raise error(f"{name}={shown(value)} is no number from {low:g} to {high:g}. Give one.")
 
 
 def require_function(value: object, name: str, error: type[WayforwardError] = DataError) -> None:

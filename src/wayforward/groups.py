@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError, is_number, shown
+from wayforward.errors import DataError, is_number, is_one_of, is_whole, shown
 from wayforward.language import Translatable, gettext, marks, pgettext, translated
 from wayforward.schema import Schema, SchemaWarning
 from wayforward.schema.tables import legible_column
@@ -171,11 +171,15 @@ class Groups:
 
     def mask(self, group: int | str) -> np.ndarray:
         """(n,) bool: who belongs to a group. Raises: DataError for an unknown one."""
-        if isinstance(group, str):
-            if group not in self.names:
-                raise DataError(f"'{self.name}' has no group '{group}'. Known: {', '.join(self.names)}.")
-            group = self.names.index(group)
-        return np.asarray(self.member == group)
+        return np.asarray(self.member == self.place(group))
+
+    def place(self, group: int | str) -> int:
+        """The place of a group among `names`. Raises: DataError for an unknown one."""
+        if is_one_of(group, self.names):
+            return self.names.index(str(group))
+        if not is_whole(group, 0, self.n_groups - 1):
+            raise DataError(f"'{self.name}' has no group {shown(group)}. Known: {', '.join(self.names)}.")
+        return int(group)
 
     def take(self, rows: np.ndarray) -> Groups:
         """The groups of some of the people."""
@@ -208,6 +212,26 @@ class Groups:
         """The smallest group that has anybody."""
         sizes = self.sizes
         return int(np.where(sizes > 0, sizes, sizes.max() + 1).argmin())
+
+
+def attributes(groups: Sequence[Groups] | Groups, n: int) -> list[Groups]:
+    """Return one or more attributes of n people as a list. Raises: DataError for what is no group, or of others."""
+    if not isinstance(groups, (Groups, Sequence)) or isinstance(groups, (str, bytes)):
+        raise DataError(
+            f"groups={shown(groups)} is no list of groups. Make some: Groups.of('sex', people, schema)."
+        )
+    found = [groups] if isinstance(groups, Groups) else list(groups)
+    for one in found:
+        if not isinstance(one, Groups):
+            raise DataError(
+                f"groups holds a {type(one).__name__}. Make groups with Groups.of(name, labels) or "
+                "Groups.of(name, people, schema)."
+            )
+        if len(one) != n:
+            raise DataError(
+                f"'{one.name}' has labels of {len(one)} people; there are {n}. Give the same people."
+            )
+    return found
 
 
 def _edges(cut: Any) -> np.ndarray:

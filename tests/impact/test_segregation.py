@@ -269,7 +269,7 @@ def test_areas_stay_where_they_are() -> None:
     np.testing.assert_array_equal(areas.of(areas.centre + 0.1), [0, 1, 2])
     line = Areas.fit(np.array([[0.0], [1.0]]))
     np.testing.assert_allclose(np.sort(line.land), [0.5, 0.5], atol=0.01)
-    with pytest.raises(DataError, match="one area"):
+    with pytest.raises(DataError, match="k=0 is no whole number"):
         Areas.fit(x, 0)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError, is_one_of, require_kind, shown
+from wayforward.errors import DataError, is_one_of, numbers_in, require_kind, require_whole, shown
 from wayforward.evaluate import actions as act
 from wayforward.evaluate import stats
 from wayforward.evaluate.evidence import Evidence
@@ -484,6 +484,10 @@ def evaluate_rows(
         more: density, oracle, other_model, true_world, wanted, reference_labels_right as in `evaluate`.
     Raises: DataError if rows and people do not match in number or columns.
     """
+    from wayforward.problem import Problem
+
+    require_kind(problem, Problem, "problem")
+    require_whole(seed=seed, bootstrap=bootstrap)
     schema = problem.schema
     people = read_rows(schema, x, "people")
     rows = read_options(schema, after, len(people))
@@ -492,7 +496,7 @@ def evaluate_rows(
         inside = (rows >= schema.low) & (rows <= schema.high)  # only the step is forgiven, not the range
         stays = ~schema.differs(rows, people[:, None, :])
         rows = np.where(numeric & inside & ~stays, schema.snap(rows), rows)
-    acts = inferred_action(schema, people, rows) if action is None else np.asarray(action, dtype=np.float64)
+    acts = inferred_action(schema, people, rows) if action is None else numbers_in(action, "action")
     if acts.shape != rows.shape:
         raise DataError(f"action has shape {acts.shape} and the rows {rows.shape}; they must be the same.")
     empty = np.asarray(np.isnan(acts).all(-1))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from wayforward.errors import WorldError, did_you_mean
+from wayforward.errors import WorldError, did_you_mean, names_in
 from wayforward.rules.arrays import Array, align
 from wayforward.shapes import Draws, FeatureMask, Mask, PerPoint, Points, Rows
 
@@ -188,9 +188,7 @@ def unknown_nodes(nodes: Sequence[str], names: Sequence[str], what: str) -> None
 
 def soft_names(soft: bool | str | Collection[str], names: Sequence[str]) -> frozenset[str]:
     """Return the features on which actions are shifts: all for True. Raises: WorldError for an unknown name."""
-    if isinstance(soft, str):
-        soft = (soft,)
-    chosen = (names if soft else ()) if isinstance(soft, bool) else tuple(soft)
+    chosen = (names if soft else ()) if isinstance(soft, bool) else names_in(soft, "soft", WorldError)
     unknown_nodes(tuple(chosen), names, "list of soft interventions")
     return frozenset(chosen)
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.special import ndtr
 
-from wayforward.errors import DataError, WorldError, require
+from wayforward.errors import DataError, WorldError, require, require_kind, require_whole
 from wayforward.lazy import cached_property
 from wayforward.rules.arrays import Array, align
 from wayforward.schema import Schema
@@ -121,7 +121,10 @@ class CausalFlow(FittedWorld):
                 f"epochs={epochs}, batch={batch}, patience={patience}, rate={rate}: all must be above zero."
             )
         read = CausalGraph.read(graph)
-        schema = (inferred_schema(read, table) if schema is None else schema).without_carried
+        schema = inferred_schema(read, table) if schema is None else schema
+        require_kind(schema, Schema, "schema", WorldError)
+        require_whole(WorldError, seed=seed)
+        schema = schema.without_carried
         read = read.over(schema.names)
         x = whole_rows(schema, read, table, _FEWEST, "a flow")
         if isinstance(held_out, (int, float)):

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from wayforward.errors import WorldError, require
+from wayforward.errors import WorldError, require, require_kind, require_whole
 from wayforward.lazy import cached_property
 from wayforward.rules.arrays import Array, align
 from wayforward.schema import Schema
@@ -117,7 +117,10 @@ class GaussianProcessWorld(FittedWorld):
         Raises: WorldError for a graph that does not fit the schema or a categorical effect; DataError for missing
         values, a constant column, too few rows.
         """
-        schema = (Schema.infer(table, propose=False) if schema is None else schema).without_carried
+        schema = Schema.infer(table, propose=False) if schema is None else schema
+        require_kind(schema, Schema, "schema", WorldError)
+        require_whole(WorldError, seed=seed)
+        schema = schema.without_carried
         graph = CausalGraph.read(graph).over(schema.names)
         x = whole_rows(schema, graph, table, _FEWEST, "a Gaussian process")
         rng = np.random.default_rng([seed, 0x6A55])

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import FileFormatError, WorldError, did_you_mean
+from wayforward.errors import FileFormatError, WorldError, did_you_mean, names_in
 from wayforward.lazy import cached_property
 from wayforward.plain_files import as_path, check_size, parse_yaml, read_text
 from wayforward.shapes import Mask
@@ -135,11 +135,12 @@ class CausalGraph:
 
         Raises: WorldError if a column is no node of the graph, or a node no column.
         """
+        columns = names_in(columns, "columns", WorldError)
         for name in self.names:
             if name not in columns:
                 effects = [effect for effect in self.names if name in self.parents[effect]]
                 role = f" (a cause of '{effects[0]}')" if effects else ""
-                hint = did_you_mean(name, columns) or f" Its columns are: {', '.join(list(columns)[:8])}."
+                hint = did_you_mean(name, columns) or f" Its columns are: {', '.join(columns[:8])}."
                 raise WorldError(
                     f"The causal graph has a node '{name}'{role} that the {what} does not have.{hint}"
                 )
@@ -150,7 +151,7 @@ class CausalGraph:
                     f"The {what} has a column '{name}' that is no node of the causal graph.{hint} If nothing "
                     "causes it and it causes nothing, say so: CausalGraph.read(graph, nodes=[all columns])."
                 )
-        return self if tuple(columns) == self.names else CausalGraph(tuple(columns), self.parents)
+        return self if columns == self.names else CausalGraph(columns, self.parents)
 
     # -- asking --------------------------------------------------------------------------------------------
     @property

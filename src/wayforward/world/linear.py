@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wayforward.errors import DataError
+from wayforward.errors import DataError, WorldError, require_kind, require_whole
 from wayforward.rules.arrays import Array, operations
 from wayforward.rules.expression import Compare, Indicator, Level, Number, Product, Quantity, Ref, Sum
 from wayforward.schema import Feature, Schema
@@ -117,7 +117,10 @@ class LinearWorld(FittedWorld, BoundSCM):
         Example: ``LinearWorld.fit("loan.gml", table)``.
         """
         read = CausalGraph.read(graph)
-        schema = (inferred_schema(read, table) if schema is None else schema).without_carried
+        schema = inferred_schema(read, table) if schema is None else schema
+        require_kind(schema, Schema, "schema", WorldError)
+        require_whole(WorldError, seed=seed)
+        schema = schema.without_carried
         read = read.over(schema.names)
         x = whole_rows(schema, read, table, _FEWEST, "a regression")
         parts, report = {}, {}

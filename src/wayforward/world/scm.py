@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import FileFormatError, WorldError, did_you_mean
+from wayforward.errors import FileFormatError, WorldError, did_you_mean, require_kind, require_number, shown
 from wayforward.lazy import cached_property
 from wayforward.plain_files import dump_yaml, parse_yaml, read_text
 from wayforward.rules.arrays import Array, align, operations
@@ -395,7 +395,7 @@ class SCM(EquationWorld):
                 raise WorldError("A feature cannot be called 'u', which is the noise. Rename the column.")
         places = {name: index for index, name in enumerate(equations)}
         read = tuple(Equation.read(name, text, places) for name, text in equations.items())
-        self._build(read, noise or {}, soft)
+        self._build(read, {} if noise is None else noise, soft)
 
     @classmethod
     def of(
@@ -407,7 +407,7 @@ class SCM(EquationWorld):
     ) -> SCM:
         """Make a world of equations that are read already. Raises: WorldError as for texts."""
         made = cls.__new__(cls)
-        made._build(tuple(equations), noise or {}, soft)
+        made._build(tuple(equations), {} if noise is None else noise, soft)
         return made
 
     def _build(
@@ -415,9 +415,10 @@ class SCM(EquationWorld):
     ) -> None:
         self.equations = equations
         self.names = tuple(equation.name for equation in equations)
+        require_kind(noise, Mapping, "noise", WorldError)
         for name in noise:
             if name not in self.names:
-                hint = did_you_mean(name, self.names)
+                hint = did_you_mean(str(name), self.names)
                 raise WorldError(f"There is a noise for '{name}', which has no equation.{hint}")
         self.noise: dict[str, Noise] = {name: parse_noise(text, name) for name, text in noise.items()}
         self.soft = soft_names(soft, self.names)
@@ -443,6 +444,11 @@ class SCM(EquationWorld):
 
         Example: ``SCM.linear({"savings": {"salary": 0.3}})``.
         """
+        require_kind(weights, Mapping, "weights", WorldError)
+        for effect, causes in weights.items():
+            require_kind(causes, Mapping, f"weights[{shown(effect)}]", WorldError)
+            for cause, weight in causes.items():
+                require_number(weight, f"the weight of {shown(cause)}", -1e300, 1e300, WorldError)
         nodes = dict.fromkeys(cause for causes in weights.values() for cause in causes) | dict.fromkeys(
             weights
         )

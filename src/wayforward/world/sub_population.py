@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import WorldError, require
+from wayforward.errors import WorldError, require, require_whole
 from wayforward.lazy import cached_property
 from wayforward.rules.arrays import Array, align
 from wayforward.shapes import Draws, FeatureMask, Floats, Mask, PerFeature, PerPoint, Points, Rows
@@ -54,6 +54,7 @@ class SubPopulation(World):
             raise WorldError(
                 f"SubPopulation needs a world, such as an SCM; this is a {type(world).__name__}."
             )
+        require_whole(WorldError, seed=seed)
         self.world, self.data, self.seed = world, data, seed
         self.schema, self.soft = world.schema, world.soft
 

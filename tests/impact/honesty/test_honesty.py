@@ -172,7 +172,7 @@ def test_the_whole_is_plain_data_and_errors_name_what_is_wrong(
     got = honesty(problem, offered, costs=(), boxes=0, models=[line(OFFSET + 0.1)])
     assert isinstance(got, Honesty)
     assert json.loads(json.dumps(got.to_dict()))["offers"]["people"] == 20
-    with pytest.raises(DataError, match="groups 3 people"):
+    with pytest.raises(DataError, match="labels of 3 people"):
         honesty(problem, offered, groups=Groups("g", ("a", "b"), np.array([0, 1, 1])))
     accepted = np.array([[1.0, -1.0, 1.0]])
     with pytest.warns(UserWarning, match="accepts every one"):

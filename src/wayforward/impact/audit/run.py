@@ -24,7 +24,7 @@ from wayforward.errors import (
     shown,
 )
 from wayforward.evaluate import evaluate
-from wayforward.groups import Groups
+from wayforward.groups import Groups, attributes
 from wayforward.impact.audit.comparison import compare
 from wayforward.impact.audit.figures import (
     Measured,
@@ -230,27 +230,13 @@ def _silent(what: str, done: int, total: int) -> None:
 
 
 def _checked(groups: Sequence[Groups] | Groups, n: int, smallest: int) -> list[Groups]:
-    if not isinstance(groups, (Groups, Sequence)) or isinstance(groups, (str, bytes)):
-        raise DataError(
-            f"groups={shown(groups)} is no list of groups. Make some: Groups.of('sex', people, schema)."
-        )
-    found = [groups] if isinstance(groups, Groups) else list(groups)
+    found = attributes(groups, n)
     if not found:
         raise DataError(
             "An audit compares groups, and none were given. Make some: Groups.of('sex', people, schema)."
         )
     if smallest < 2:
         raise DataError(f"smallest={smallest}; a comparison needs groups of 2 people or more.")
-    for one in found:
-        if not isinstance(one, Groups):
-            raise DataError(
-                f"groups holds a {type(one).__name__}. Make groups with Groups.of(name, labels) or "
-                "Groups.of(name, people, schema)."
-            )
-        if len(one) != n:
-            raise DataError(
-                f"'{one.name}' has labels of {len(one)} people and the audit looks at {n}. Give the same people."
-            )
     names = [one.name for one in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

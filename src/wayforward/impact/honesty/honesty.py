@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.errors import DataError
-from wayforward.groups import Groups
+from wayforward.errors import DataError, names_in, require_kind, require_whole
+from wayforward.groups import Groups, attributes
 from wayforward.impact.audit.gaps import Correction
 from wayforward.impact.honesty.exaggeration import Exaggeration, exaggeration
 from wayforward.impact.honesty.family import NearEqualModels, family
@@ -60,12 +60,12 @@ def honesty(
     Example: ``wf.honesty(problem, wf.recommend(problem, refused)).to_dict()``.
     Raises: DataError where nobody is refused, or groups are of other people.
     """
-    several = (groups,) if isinstance(groups, Groups) else tuple(groups)
-    for one in several:
-        if len(one.member) != offered.n:
-            raise DataError(
-                f"'{one.name}' groups {len(one.member)} people; {offered.n} were offered something."
-            )
+    require_kind(problem, Problem, "problem")
+    require_kind(offered, Recourse, "offered")
+    methods, costs = names_in(methods, "methods"), names_in(costs, "costs")
+    require_kind(models, Sequence, "models")
+    require_whole(boxes=boxes, seed=seed)
+    several = attributes(groups, offered.n)
     if not offered.refused.any():
         raise DataError(
             "Nobody of these people is refused, so nobody was offered anything. Give other people."

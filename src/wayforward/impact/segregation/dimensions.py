@@ -18,7 +18,16 @@ from typing import Any, Literal
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from wayforward.errors import DataError, is_one_of
+from wayforward.errors import (
+    DataError,
+    is_number,
+    is_one_of,
+    is_whole,
+    numbers_in,
+    require_kind,
+    require_whole,
+    shown,
+)
 from wayforward.evaluate.distance import euclidean_columns
 from wayforward.evaluate.stats import Estimate
 from wayforward.groups import Groups
@@ -130,8 +139,8 @@ class Areas:
         `points`. Raises: DataError for points that are none.
         """
         x = _points(points)
-        if k < 1:
-            raise DataError(f"There must be at least one area; got k={k}.")
+        require_whole(least=1, k=k)
+        require_whole(seed=seed)
         centre = _centres(x, k, seed)
         if land is None:
             land = _box(x)
@@ -287,17 +296,23 @@ def segregation(
     Raises: DataError for a group that is unknown, empty or a single person, and for lengths that differ.
     """
     x = _points(points)
+    require_kind(groups, Groups, "groups")
+    require_whole(seed=seed)
     if len(groups) != len(x):
         raise DataError(
             f"'{groups.name}' is known of {len(groups)} people and there are {len(x)} places. Give the same people."
         )
     if denominator not in ("population", "minority"):
         raise DataError(f"There is no denominator {denominator!r}. Choose 'population' or 'minority'.")
-    if not 0 < beta < 1:
-        raise DataError(f"beta must lie between 0 and 1; got {beta}.")
-    if radius is not None and not radius >= 0:
-        raise DataError(f"The radius of a neighbourhood must be at least 0; got {radius}.")
+    if not (is_number(beta) and 0 < beta < 1):
+        raise DataError(f"beta must lie between 0 and 1; got {shown(beta)}.")
+    if radius is not None and not (is_number(radius) and radius >= 0):
+        raise DataError(f"The radius of a neighbourhood must be at least 0; got {shown(radius)}.")
     one, other, inside, chosen = two_sides(groups, group, against)
+    if sample is not None and not is_whole(sample, 100):
+        raise DataError(
+            f"A sample of {shown(sample)} people says too little; take 100 or more, or None for all pairs."
+        )
     if areas is None:
         areas = Areas.fit(x[chosen], k, seed=seed)
     elif areas.centre.shape[1] != x.shape[1]:
@@ -363,17 +378,15 @@ def two_sides(
     groups: Groups, group: str | int | None, against: str | int | None
 ) -> tuple[str, str, Mask, Mask]:
     """Return the names of both sides, who is of the group (n,), who is of either side (n,). Raises: DataError."""
-    one = groups.minority() if group is None else group
-    inside = groups.mask(one)
-    name = groups.names[one] if isinstance(one, (int, np.integer)) else one
+    one = groups.minority() if group is None else groups.place(group)
+    inside, name = groups.mask(one), groups.names[one]
     if against is None:
         outside, other = (groups.member >= 0) & ~inside, "the rest"
         there = [n for n, s in zip(groups.names, groups.sizes, strict=True) if s and n != name]
         if len(there) == 1:
             other = there[0]
     else:
-        outside = groups.mask(against)
-        other = groups.names[against] if isinstance(against, (int, np.integer)) else against
+        outside, other = groups.mask(against), groups.names[groups.place(against)]
         if other == name:
             raise DataError(f"'{name}' cannot be compared with itself. Choose another group.")
     for label, who in ((name, inside), (other, outside)):
@@ -417,7 +430,7 @@ def _over_areas(sides: Sides, beta: float) -> dict[str, float]:
 def _over_pairs(sides: Sides, denominator: str, radius: float | None) -> dict[str, float]:
     """Measure centralization and average proximity: all pairs of people."""
     ours, theirs = sides.point[sides.minority], sides.point[~sides.minority]
-    edge = pairs.quantile_of_pairs(ours, 0.2) if radius is None else radius
+    edge = pairs.quantile_of_pairs(ours, 0.2) if radius is None else float(radius)
     if not len(theirs) or np.isnan(edge):
         return {"centralization": float("nan"), "proximity": float("nan"), "radius": edge}
     central = int(pairs.same_around(ours, theirs, edge).sum())
@@ -435,10 +448,6 @@ def _sampled(
     how = {name: settings[name] for name in ("denominator", "radius")}
     if sample is None or sample >= n:
         return linear | _over_pairs(sides, **how), {}
-    if sample < 100:
-        raise DataError(
-            f"A sample of {sample} people says too little; take 100 or more, or None for all pairs."
-        )
     rng = np.random.default_rng(seed)
     parts = [_over_pairs(sides.take(_stratified(sides.minority, sample, rng)), **how) for _ in range(5)]
     table = {name: np.array([part[name] for part in parts]) for name in parts[0]}
@@ -506,7 +515,7 @@ def interval_of(
 
 
 def _points(points: Any) -> Floats:
-    x = np.asarray(points, dtype=np.float64)
+    x = numbers_in(points, "points")
     if x.ndim != 2 or not x.size:
         raise DataError(f"Places are rows of coordinates (n, e); got {x.shape}. Use `places` to make them.")
     if not np.isfinite(x).all():

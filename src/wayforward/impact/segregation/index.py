@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.spatial import cKDTree
 
-from wayforward.errors import DataError
+from wayforward.errors import DataError, numbers_in
 from wayforward.impact.segregation.pairs import hausdorff, mean_of_pairs
 from wayforward.shapes import Floats
 
@@ -130,7 +130,7 @@ def cost_of_region(x3: Any, x4: Any, region: Any, region4: Any = None) -> float:
 
 def _sets(given: dict[str, Any]) -> dict[str, Floats]:
     """Return finite point sets with the same columns. Raises: DataError."""
-    sets = {name: np.asarray(value, dtype=np.float64) for name, value in given.items()}
+    sets = {name: numbers_in(value, name) for name, value in given.items()}
     wide = {s.shape[1] if s.ndim == 2 else -1 for s in sets.values()}
     if wide != {max(wide)} or -1 in wide:
         shapes = ", ".join(f"{name} {s.shape}" for name, s in sets.items())

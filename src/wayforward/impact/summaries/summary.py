@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.answers import words
-from wayforward.errors import DataError
+from wayforward.errors import DataError, numbers_in, require_kind, require_whole
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import Estimate
-from wayforward.groups import Groups
+from wayforward.groups import Groups, attributes
 from wayforward.impact.privacy import FEWEST, mean_of_enough
 from wayforward.impact.summaries.base import Rules, Summariser
 from wayforward.impact.summaries.registry import summariser
@@ -208,9 +208,16 @@ def summarize(
 
     Example: ``print(summarize(problem, people, "tree", groups=Groups.of("sex", people, schema)))``.
     """
+    from wayforward.problem import Problem
+
+    require_kind(problem, Problem, "problem")
+    require_whole(seed=seed)
+    if most is not None:
+        require_whole(least=1, most=most)
     rows = problem.schema.encode(x)
     maker = summariser(how) if isinstance(how, str) else how
-    attributes = _attributes(groups, len(rows))
+    require_kind(maker, Summariser, "how")
+    several = attributes(groups, len(rows))
     learn, score = _halves(problem, rows, most, seed)
     wishes = [None if preferences is None else preferences.take(some) for some in (learn, score)]
     rules = maker.learn(problem.population(rows[learn], wishes[0]), seed)
@@ -239,7 +246,7 @@ def summarize(
         everybody=served("", "everybody", np.ones(len(score), dtype=bool)),
         groups=tuple(
             served(one.name, name, one.take(score).mask(g))
-            for one in attributes
+            for one in several
             for g, name in enumerate(one.names)
         ),
         extra=mean_of_enough(paid - own_paid, seed),
@@ -360,29 +367,22 @@ def _own_plans(
                 f"beside holds plans of {beside.n} people; there are {len(rows)} in the table. Give the same people."
             )
         return beside[score]
-    from wayforward.methods import method
+    from wayforward.methods import Method, method
 
     how = method(beside) if isinstance(beside, str) else beside
+    require_kind(how, Method, "beside")
     return how.fit(problem).recommend(rows[score], 1, preferences=wishes, seed=seed)
 
 
 def _curve(paid: PerPerson, own: PerPerson, grid: Sequence[float] | None) -> Curve:
     """Return the shares of all people scored whose line, and whose own plan, stays within each cost."""
     known = np.concatenate([paid[np.isfinite(paid)], own[np.isfinite(own)]])
-    if grid is None:
+    if grid is not None:
+        grid = numbers_in(grid, "grid").ravel().tolist()
+    else:
         grid = np.linspace(0, float(np.quantile(known, 0.99)), 60).tolist() if known.size else []
 
     def share(cost: Floats) -> tuple[float, ...]:
         return tuple(float((cost <= c * (1 + 1e-12)).mean()) for c in grid)
 
     return Curve(tuple(float(c) for c in grid), share(paid), share(own) if np.isfinite(own).any() else ())
-
-
-def _attributes(groups: Sequence[Groups] | Groups, n: int) -> list[Groups]:
-    found = [groups] if isinstance(groups, Groups) else list(groups)
-    for one in found:
-        if len(one) != n:
-            raise DataError(
-                f"'{one.name}' has labels of {len(one)} people; there are {n} in the table. Give the same people."
-            )
-    return found
