@@ -353,6 +353,15 @@ def test_a_tampered_booster_within_a_skops_file(library, tmp_path):
     refused(path, "leads back")
 
 
+def test_an_archive_of_a_version_to_come(tmp_path):
+    """Its reader says NotImplementedError, which is no error of archives."""
+    path = save(make_pipeline(StandardScaler(), SVC()).fit(X, Y), tmp_path / "model.skops")
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + 6] = 255
+    path.write_bytes(content)
+    refused(path, "zip file version 25.5")
+
+
 # -- CatBoost: the indices of a buffer -------------------------------------------------------------------------
 
 LEVELS = np.array(list("abcdefgh"))[RNG.integers(0, 8, len(X))]

@@ -26,6 +26,11 @@ def recommend(problem, people, k):
 """
 
 
+_held = io.BytesIO()
+np.savez(_held, action=np.zeros((60, 1, 7)))
+ARCHIVE = _held.getvalue()
+
+
 @pytest.fixture(scope="module")
 def ready() -> BuiltTask:
     return TASKS["loan-lr"].build()
@@ -95,6 +100,8 @@ def test_an_error_is_told_by_type_and_line_alone(ready: BuiltTask, tmp_path: Pat
         (np.full((60, 1, 7), "x"), "no numbers"),
         (b"no array", "cannot be read"),
         (b"", "cannot be read"),
+        (b"PK\x03\x04 and no more", "cannot be read"),
+        (ARCHIVE, "an archive"),
         (None, "no actions"),
     ],
 )

@@ -168,12 +168,16 @@ def _actions(file: Path, ready: BuiltTask) -> np.ndarray:
         raise Failed(f"it left more than {n} people x {k} options x {d} features")
     try:
         found = np.load(file, allow_pickle=False)
+        if not isinstance(found, np.ndarray):
+            raise Failed("it left an archive, and no array of numbers")
         if found.dtype.kind not in "fiub":
             raise Failed(f"it left an array of {found.dtype}, and no numbers")
         if found.ndim != 3 or found.shape != (n, found.shape[1], d) or not 1 <= found.shape[1] <= k:
             raise Failed(f"it left an array of shape {found.shape}; wanted is ({n}, {k}, {d})")
         return np.asarray(found, dtype=np.float64)
-    except (ValueError, OSError, EOFError):
+    except Failed:
+        raise
+    except Exception:  # whatever a broken file makes its reader say
         raise Failed("it left actions that cannot be read as an array of numbers") from None
 
 
