@@ -167,7 +167,8 @@ def _actions(file: Path, ready: BuiltTask) -> np.ndarray:
     if file.stat().st_size > 8 * n * k * d + 4_096:
         raise Failed(f"it left more than {n} people x {k} options x {d} features")
     try:
-        found = np.load(file, allow_pickle=False)
+        with file.open("rb") as opened:
+            found = np.load(opened, allow_pickle=False)
         if not isinstance(found, np.ndarray):
             raise Failed("it left an archive, and no array of numbers")
         if found.dtype.kind not in "fiub":
