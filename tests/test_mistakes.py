@@ -144,6 +144,7 @@ MISTAKES = {
     "no schema to fit": (lambda c: LinearWorld.fit({"b": ["a"]}, c.people, True), WorldError, "schema is a bool"),
     "a seed of None": (lambda c: wf.evaluate_rows(c.people, c.people, c.problem, seed=None), DataError, "seed=None"),
     "costs of honesty": (lambda c: wf.honesty(c.problem, c.ask(), costs=None), DataError, "costs=None is no list of"),
+    "no methods of honesty": (lambda c: wf.honesty(c.problem, c.ask(), methods=[]), DataError, "methods is empty"),
     "a beta of None": (lambda c: c.segregation(beta=None), DataError, "beta must lie between 0 and 1; got None"),
     "a group that is not there": (lambda c: c.segregation(group=9), DataError, "has no group 9"),
     "points of text": (lambda c: segregation_index("a", [[1]], [[1]], [[1]]), DataError, "x1='a' holds something else"),

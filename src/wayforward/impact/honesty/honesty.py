@@ -63,6 +63,8 @@ def honesty(
     require_kind(problem, Problem, "problem")
     require_kind(offered, Recourse, "offered")
     methods, costs = names_in(methods, "methods"), names_in(costs, "costs")
+    if not methods:
+        raise DataError(f"methods is empty. Name methods that look for other options, such as {METHODS}.")
     require_kind(models, Sequence, "models")
     require_whole(boxes=boxes, seed=seed)
     several = attributes(groups, offered.n)
