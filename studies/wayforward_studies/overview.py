@@ -107,10 +107,10 @@ PARTS: tuple[Part, ...] = (
     Part("balanced", "Table 6", ("table-6",)),
     Part("study", "Table 1, S1", note="the profile and the survey, which the protocol holds item by item"),
     Part("study", "Table 2", note="an example of a plan"),
-    Part("study", "Table S2", ("table-s2",)),
-    Part("study", "Figure 1", ("figure-1",)),
+    Part("study", "Table S2", ("table-s2", "table-s2-seed-40")),
+    Part("study", "Figure 1", ("figure-1", "figure-1-seed-40")),
     Part("study", "Figure 2", note=_DRAWN),
-    Part("study", "Figure 3", ("figure-3",), "the paper prints no numbers"),
+    Part("study", "Figure 3", ("figure-3", "figure-3-seed-40"), "the paper prints no numbers"),
 )
 
 
@@ -145,8 +145,16 @@ def flips(first: Page, again: Page) -> tuple[int, list[str]]:
             judged += sum(a is not None for a, _ in pairs)
             words = [f"{a} then {b}" for a, b in pairs if a != b]
             if words:
-                out.append(f"{', '.join(line.shown[:3])}: {', '.join(words)}")
+                out.append(f"{', '.join(filter(None, line.shown[:3]))}: {', '.join(words)}")
     return judged, out
+
+
+def turned(first: Page, again: Page) -> list[str]:
+    """The findings of the paper that were judged otherwise the second time; aims of ours are left out."""
+    pairs = zip(first.checks, again.checks, strict=True)
+    return [
+        f"{a.name}: {a.verdict} then {b.verdict}" for a, b in pairs if a.verdict != b.verdict and not a.aim
+    ]
 
 
 def made(pages: Iterable[Page], by: str = "docs/replication") -> Page:
@@ -179,15 +187,23 @@ def _again(here: list[Page]) -> dict[str, Any]:
     """The verdicts of a part's first page beside those of the same with other seeds, where there is one."""
     again = next((page for page in here[1:] if "-seed-" in page.name), None)
     if again is None:
-        return {"again": "", "again_judged": 0, "again_other": 0, "again_lines": ""}
+        return {"again": "", **dict.fromkeys(_AGAIN, 0), "again_lines": ""}
     judged, lines = flips(here[0], again)
-    other = sum(line.count(" then ") for line in lines)
+    found = turned(here[0], again)
+    counts = (
+        judged,
+        sum(line.count(" then ") for line in lines),
+        sum(not check.aim for check in here[0].checks),
+        len(found),
+    )
     return {
         "again": again.name,
-        "again_judged": judged,
-        "again_other": other,
-        "again_lines": "; ".join(lines),
+        **dict(zip(_AGAIN, counts, strict=True)),
+        "again_lines": "; ".join([*lines, *found]),
     }
+
+
+_AGAIN = ("again_judged", "again_other", "again_findings", "again_findings_other")
 
 
 _TITLE = "All tables and figures"
@@ -230,6 +246,8 @@ def _seeds(rows: Iterable[Row]) -> Table:
         "table",
         "numbers judged twice",
         "judged otherwise",
+        "findings asked twice",
+        "judged otherwise",
         "which (first seeds, then the others)",
     )
     lines = tuple(
@@ -237,8 +255,7 @@ def _seeds(rows: Iterable[Row]) -> Table:
             (
                 row["paper"],
                 f"[{row['again']}]({row['paper']}/{row['again']}.md)",
-                str(row["again_judged"]),
-                str(row["again_other"]),
+                *(str(row[name]) for name in _AGAIN),
                 row["again_lines"] or "none",
             )
         )

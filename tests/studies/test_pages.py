@@ -15,6 +15,7 @@ from wayforward.errors import FileFormatError
 from wayforward_studies import causes, originals
 from wayforward_studies.commands import STUDIES
 from wayforward_studies.hare.run import HareReplication
+from wayforward_studies.overview import FOUND
 from wayforward_studies.pages import Page
 
 PAGES = Path(__file__).parents[2] / "docs/replication"
@@ -106,6 +107,26 @@ def test_the_overview_counts_the_pages(tmp_path: Path) -> None:
     shutil.rmtree(folder / "study")
     got = CliRunner().invoke(app, ["replicate", "overview", "--out", str(folder)])
     assert got.exit_code == 2 and "has no page 'table-s2' of 'study'" in " ".join(got.output.split())
+
+
+def test_what_other_seeds_turn_is_listed() -> None:
+    """Every finding of the paper that the second page judges otherwise, by both pages' JSON."""
+    rows = [row for row in json.loads((PAGES / "overview.json").read_text())["lines"] if row["again"]]
+    turned = 0
+    for row in rows:
+        first, again = (
+            {
+                check["name"]: check["verdict"]
+                for check in Page.read(PAGES / row["paper"] / f"{name}.json").to_dict()["findings"]
+            }
+            for name in (row["pages"].split()[0], row["again"])
+        )
+        other = {name for name, word in first.items() if again[name] != word and word in FOUND}
+        assert len(other) == row["again_findings_other"] and all(
+            f"{name}: " in row["again_lines"] for name in other
+        )
+        turned += len(other)
+    assert {"balanced", "study"} <= {row["paper"] for row in rows} and turned >= 3
 
 
 def test_every_paper_behind_a_method_has_a_line() -> None:
