@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from wayforward.errors import ProblemError
+from wayforward.errors import ProblemError, is_one_of
 from wayforward.scaling import Scale, checked_rows, scales
 from wayforward.shapes import Floats, Ints, Mask
 
@@ -61,7 +61,7 @@ class NeighbourIndex:
         weight: npt.ArrayLike | None = None,
         engine: Engine = "auto",
     ) -> None:
-        if metric not in ("l1", "l2", "heom"):
+        if not is_one_of(metric, ("l1", "l2", "heom")):
             raise ProblemError(f"There is no metric {metric!r}. Choose 'l1', 'l2' or 'heom'.")
         if engine not in ("auto", "numba", "numpy"):
             raise ProblemError(f"There is no engine {engine!r}. Choose 'auto', 'numba' or 'numpy'.")

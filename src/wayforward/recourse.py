@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.deadline import DEADLINE
-from wayforward.errors import DataError, FileFormatError, PreferencesError, require, require_switch, shown
+from wayforward.errors import (
+    DataError,
+    FileFormatError,
+    PreferencesError,
+    is_one_of,
+    require,
+    require_switch,
+    shown,
+)
 from wayforward.lazy import cached_property, hook
 from wayforward.plain_files import as_path, read_json, write_text, written
 from wayforward.regions import Regions
@@ -241,7 +249,7 @@ class Recourse:
 
     def is_kind(self, kind: str) -> Mask:
         """(n, k) bool: the option is of this kind. Raises: DataError for an unknown one."""
-        if kind not in KINDS:
+        if not is_one_of(kind, KINDS):
             raise DataError(f"There is no kind '{kind}' of options. Known: {', '.join(KINDS)}.")
         return np.array([[kind in text.split("+") for text in row] for row in self.kind], dtype=bool).reshape(
             self.n, self.k

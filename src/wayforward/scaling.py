@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from wayforward.errors import ProblemError
+from wayforward.errors import ProblemError, is_one_of
 from wayforward.shapes import Floats, Ints, Mask
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def scales(schema: Schema, reference: Floats, scale: Scale = "range") -> Floats:
 
     Where a deviation is 0 the range takes its place. Categories have scale 1.
     """
-    if scale not in ("range", "std", "mad"):
+    if not is_one_of(scale, ("range", "std", "mad")):
         raise ProblemError(f"There is no scale {scale!r}. Choose 'range', 'std' or 'mad'.")
     out, _ = ranges(schema, reference)
     if scale == "range":

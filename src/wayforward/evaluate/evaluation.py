@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError, is_one_of, numbers_in, require_kind, require_whole, shown
+from wayforward.errors import (
+    DataError,
+    is_one_of,
+    numbers_in,
+    require_kind,
+    require_switch,
+    require_whole,
+    shown,
+)
 from wayforward.evaluate import actions as act
 from wayforward.evaluate import stats
 from wayforward.evaluate.evidence import Evidence
@@ -488,6 +496,8 @@ def evaluate_rows(
 
     require_kind(problem, Problem, "problem")
     require_whole(seed=seed, bootstrap=bootstrap)
+    require_switch(replay, "replay")
+    require_switch(snap, "snap")
     schema = problem.schema
     people = read_rows(schema, x, "people")
     rows = read_options(schema, after, len(people))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from wayforward.errors import DataError
+from wayforward.errors import DataError, is_one_of
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import Estimate
 from wayforward.shapes import Mask, PerPerson
@@ -60,7 +60,7 @@ class Metric:
                 )
         if not self.name.isidentifier():
             raise DataError(f"The metric {self.name!r} is no name. Use letters, digits and '_'.")
-        if self.level not in LEVELS:
+        if not is_one_of(self.level, LEVELS):
             raise DataError(f"The metric '{self.name}' has level={self.level!r}; it must be one of {LEVELS}.")
 
 

@@ -107,7 +107,7 @@ class ICarma(Carma):
 
     def __post_init__(self) -> None:
         if self.preset is not None:
-            if self.preset not in PRESETS:
+            if not is_one_of(self.preset, PRESETS):
                 raise MethodError(f"There is no preset {self.preset!r}. Choose one of {', '.join(PRESETS)}.")
             for name, value in PRESETS[self.preset].items():
                 if getattr(self, name) == type(self).__dataclass_fields__[name].default:

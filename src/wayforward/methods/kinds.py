@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.deadline import DEADLINE, Deadline
-from wayforward.errors import MethodError, shown
+from wayforward.errors import MethodError, is_one_of, shown
 from wayforward.methods.base import answer_readable
 from wayforward.preferences import Preferences
 from wayforward.problem.robust import with_robust
@@ -195,7 +195,7 @@ def _checked(problem: Problem, kinds: Sequence[str]) -> tuple[str, ...]:
         )
     given = (kinds,) if isinstance(kinds, str) else tuple(kinds)
     for kind in given:
-        if kind not in KINDS:
+        if not is_one_of(kind, KINDS):
             raise MethodError(f"There is no kind {kind!r} of options. Known: {', '.join(KINDS)}.")
     if not given:
         raise MethodError(f"kinds is empty. Give some of {', '.join(KINDS)}, or leave it out.")

@@ -12,7 +12,7 @@ import numpy as np
 
 from wayforward.answers import Letterhead
 from wayforward.answers.text import nothing_text
-from wayforward.errors import DataError
+from wayforward.errors import DataError, is_one_of
 from wayforward.language import gettext, language, use_language
 from wayforward.plain_files import as_path, write_text
 from wayforward.recourse import Outcome, Recourse
@@ -100,7 +100,7 @@ class UnitRecourse(ABC):
         other file. head: date, case number, contact. language: "en" or "de"; left out, the one in use.
         Raises: DataError if there is no such thing.
         """
-        if style not in ("plain", "html"):
+        if not is_one_of(style, ("plain", "html")):
             raise DataError(f"style={style!r} is not known. Use one of 'plain', 'html'.")
         with use_language(language):
             parts = self._letter(self._row(i), head or Letterhead())

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.errors import FileFormatError, ModelError, WriteError, require
+from wayforward.errors import FileFormatError, ModelError, WriteError, is_one_of, require
 from wayforward.lazy import without_packages
 from wayforward.model.adapted import first_line
 from wayforward.model.base import Model
@@ -383,7 +383,7 @@ def _load_torch(file: Path) -> Any:
         layers = []
         for number, entry in enumerate(plan["layers"]):
             kind = entry["kind"]
-            if kind not in _LAYERS:
+            if not is_one_of(kind, _LAYERS):
                 raise ValueError(f"unknown layer {kind!r}")
             given = {key: entry[key] for key in _LAYERS[kind]}
             if any(not isinstance(v, (int, float, list)) for v in given.values()):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from wayforward.errors import PreferencesError
+from wayforward.errors import PreferencesError, is_one_of
 from wayforward.lazy import renamed_parameters
 from wayforward.streams import Streams
 
@@ -55,7 +55,7 @@ def draw_wanted(
     Raises: PreferencesError for an unknown scale or an impossible radius.
     Example: ``draw_wanted(problem, problem.population(refused), "near", seed=0)``.
     """
-    if scale not in SHARE:
+    if not is_one_of(scale, SHARE):
         raise PreferencesError(f"There is no scale '{scale}'. Choose one of {', '.join(SHARE)}.")
     if radius is not None and not (radius > 0 and np.isfinite(radius)):
         raise PreferencesError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import FileFormatError, PreferencesError, did_you_mean, shown, suggest
+from wayforward.errors import FileFormatError, PreferencesError, did_you_mean, is_one_of, shown, suggest
 from wayforward.plain_files import as_path, require_regular
 from wayforward.shapes import Floats, Mask
 
@@ -207,7 +207,7 @@ def gather_wishes(
             )
         name = str(row.get("feature", ""))
         for cell, value in row.items():
-            if cell not in _CELLS:
+            if not is_one_of(cell, _CELLS):
                 raise PreferencesError(
                     f"The table of wishes has the column '{cell}', which is not known.{suggest(cell, _CELLS)}"
                 )

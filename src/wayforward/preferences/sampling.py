@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from wayforward.errors import FileFormatError, PreferencesError
+from wayforward.errors import FileFormatError, PreferencesError, is_one_of
 from wayforward.plain_files import read_json, write_text
 from wayforward.preferences.preferences import Preferences
 from wayforward.preferences.scores import GAMMAS, Profile
@@ -186,9 +186,9 @@ class PreferenceLaw:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "favoured", tuple(self.favoured))
-        if self.answers not in ("ranks", "scores"):
+        if not is_one_of(self.answers, ("ranks", "scores")):
             raise PreferencesError(f"answers is {self.answers!r}. Give 'ranks' or 'scores'.")
-        if self.profile not in GAMMAS:
+        if not is_one_of(self.profile, GAMMAS):
             raise PreferencesError(
                 f"There is no cost profile {self.profile!r}. Choose one of {', '.join(GAMMAS)}."
             )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from wayforward.errors import PreferencesError
+from wayforward.errors import PreferencesError, is_one_of
 from wayforward.shapes import Floats, Mask
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def check_scores(schema: Schema, score: Floats, top: int, *, misplaced: Mask, sc
 
 def _hardness(score: npt.ArrayLike, levels: int, profile: str, gamma: float | None) -> Floats:
     """t ** gamma: 0 for the easiest score to 1 for the hardest; 0 where the profile or nobody's score says so."""
-    if profile not in GAMMAS:
+    if not is_one_of(profile, GAMMAS):
         raise PreferencesError(f"There is no cost profile {profile!r}. Choose one of {', '.join(GAMMAS)}.")
     if gamma is not None and not 0 < gamma < math.inf:
         raise PreferencesError(f"gamma is {gamma}. Give a number above 0.")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
-from wayforward.errors import SchemaError, shown, suggest
+from wayforward.errors import SchemaError, is_one_of, shown, suggest
 from wayforward.language import LANGUAGES
 
 Special = tuple[tuple[float, str], ...]
@@ -95,7 +95,7 @@ def checked(
     found = []
     pairs = given.items() if isinstance(given, Mapping) else given
     for code, one in sorted(pairs, key=lambda pair: str(pair[0])):
-        if code not in LANGUAGES:
+        if not is_one_of(code, LANGUAGES):
             raise SchemaError(
                 f"'{name}' has translations for {code!r}, and there is no such language."
                 f"{suggest(code, LANGUAGES)}"

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from wayforward.errors import DataError
+from wayforward.errors import DataError, is_one_of
 from wayforward.lazy import cached_property
 from wayforward.study.arrow import Rows
 from wayforward.study.families import FAMILIES
@@ -88,7 +88,7 @@ class Gamm:
         >>> [f"{term.name}: {term.edf:.1f}" for term in got.terms]
         ['s(x): 7.8', 's(uid): 28.6']
         """
-        if family not in FAMILIES:
+        if not is_one_of(family, FAMILIES):
             raise DataError(f"There is no family '{family}'. Choose one of {', '.join(FAMILIES)}.")
         unknown = set(random) - set(TERMS[1:])
         if unknown or not random:

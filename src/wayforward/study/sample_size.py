@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binomtest
 
-from wayforward.errors import DataError
+from wayforward.errors import DataError, is_one_of
 from wayforward.study.gamm import Gamm
 from wayforward.study.participants import ACTION, Rater, simulate_study
 
@@ -51,7 +51,7 @@ def power(
 
     Raises: DataError for another x, fewer than 10 participants, no study, or alpha outside 0 to 1.
     """
-    if x not in ("sparsity", "proximity"):
+    if not is_one_of(x, ("sparsity", "proximity")):
         raise DataError(f"There is no distance '{x}'. Choose sparsity or proximity.")
     if participants < 10 or studies < 1 or not 0 < alpha < 1:
         raise DataError(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.linalg import null_space
 
-from wayforward.errors import DataError
+from wayforward.errors import DataError, is_one_of
 
 Values = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ class Smooth:
 
         Raises: DataError for fewer than k distinct values, k < 3, or a basis that is not there.
         """
-        if basis not in BASES:
+        if not is_one_of(basis, BASES):
             raise DataError(f"There is no spline basis '{basis}'. Choose one of {', '.join(BASES)}.")
         distinct = np.unique(x)
         if not 3 <= k <= len(distinct):

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.special import ndtr
 
-from wayforward.errors import DataError, WorldError, require, require_kind, require_whole
+from wayforward.errors import DataError, WorldError, is_one_of, require, require_kind, require_whole
 from wayforward.lazy import cached_property
 from wayforward.rules.arrays import Array, align
 from wayforward.schema import Schema
@@ -111,7 +111,7 @@ class CausalFlow(FittedWorld):
         Raises: WorldError for the graph, DataError that names the column for the table, DeviceError.
         Example: ``CausalFlow.fit(data.graph, data.x, data.schema)``.
         """
-        if kind not in ("affine", "spline"):
+        if not is_one_of(kind, ("affine", "spline")):
             raise WorldError(f"kind={kind!r} is not known. Use 'affine' or 'spline'.")
         sizes = tuple(int(h) for h in hidden)
         if not sizes or min(sizes) < 1 or bins < 2:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from wayforward.errors import WorldError, require, require_kind, require_whole
+from wayforward.errors import WorldError, is_one_of, require, require_kind, require_whole
 from wayforward.lazy import cached_property
 from wayforward.rules.arrays import Array, align
 from wayforward.schema import Schema
@@ -76,7 +76,7 @@ class GaussianProcessWorld(FittedWorld):
         soft: bool | Collection[str] = False,
         report: dict[str, Any] | None = None,
     ) -> None:
-        if variance not in ("exact", "published"):
+        if not is_one_of(variance, ("exact", "published")):
             raise WorldError(f"variance={variance!r} is neither 'exact' nor 'published'.")
         self._know(CausalGraph(tuple(schema.names), graph.parents), soft, schema.names)
         self.schema, self.effects, self.roots, self.variance = schema, effects, roots, variance

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from wayforward.errors import WorldError
+from wayforward.errors import WorldError, is_one_of
 from wayforward.rules.arrays import Array, NumpyOps
 from wayforward.world.scm import SCM
 
@@ -89,5 +89,5 @@ def label(x: Array, variant: Variant = "carma", rng: np.random.Generator | int |
 
 
 def _check(variant: str) -> None:
-    if variant not in ("carma", "karimi"):
+    if not is_one_of(variant, ("carma", "karimi")):
         raise WorldError(f"There is no loan variant {variant!r}. Use 'carma' or 'karimi'.")

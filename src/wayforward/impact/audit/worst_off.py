@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from wayforward.answers import words
-from wayforward.errors import DataError
+from wayforward.errors import DataError, is_one_of
 from wayforward.evaluate.stats import Estimate
 from wayforward.impact.audit.gaps import LEVEL, Correction, corrected, mean_gap, plain_number, rate_gap
 from wayforward.impact.conditions import conditions_of
@@ -117,7 +117,7 @@ def worst_off(
         raise DataError(
             f"The measure has shape {measure.shape} for {len(x)} people. Give one value a person."
         )
-    if worse not in ("low", "high"):
+    if not is_one_of(worse, ("low", "high")):
         raise DataError(f"worse={worse!r}; it must be 'low' or 'high'.")
     if conditions < 1 or width < 1 or most < 1:
         raise DataError(

@@ -302,7 +302,7 @@ def segregation(
         raise DataError(
             f"'{groups.name}' is known of {len(groups)} people and there are {len(x)} places. Give the same people."
         )
-    if denominator not in ("population", "minority"):
+    if not is_one_of(denominator, ("population", "minority")):
         raise DataError(f"There is no denominator {denominator!r}. Choose 'population' or 'minority'.")
     if not (is_number(beta) and 0 < beta < 1):
         raise DataError(f"beta must lie between 0 and 1; got {shown(beta)}.")
@@ -354,7 +354,7 @@ def each_group(
 
 def comparisons(groups: Groups, versus: Literal["rest", "each other"]) -> list[tuple[str, str, str | None]]:
     """Return what is compared with what: label, group and the other group (None: the rest)."""
-    if versus not in ("rest", "each other"):
+    if not is_one_of(versus, ("rest", "each other")):
         raise DataError(f"Groups are compared with the 'rest' or with 'each other', not with {versus!r}.")
     there = [int(g) for g in np.argsort(groups.sizes, kind="stable") if groups.sizes[g] > 1]
     alone = [name for name, size in zip(groups.names, groups.sizes, strict=True) if size == 1]
@@ -430,7 +430,7 @@ def _over_areas(sides: Sides, beta: float) -> dict[str, float]:
 def _over_pairs(sides: Sides, denominator: str, radius: float | None) -> dict[str, float]:
     """Measure centralization and average proximity: all pairs of people."""
     ours, theirs = sides.point[sides.minority], sides.point[~sides.minority]
-    edge = pairs.quantile_of_pairs(ours, 0.2) if radius is None else float(radius)
+    edge = pairs.quantile_of_pairs(ours, 0.2) if radius is None else min(float(radius), 1e150)
     if not len(theirs) or np.isnan(edge):
         return {"centralization": float("nan"), "proximity": float("nan"), "radius": edge}
     central = int(pairs.same_around(ours, theirs, edge).sum())

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.spatial import cKDTree
 
-from wayforward.errors import DataError, numbers_in
+from wayforward.errors import DataError, is_one_of, numbers_in
 from wayforward.impact.segregation.pairs import hausdorff, mean_of_pairs
 from wayforward.shapes import Floats
 
@@ -38,7 +38,7 @@ def segregation_index(
     Example: ``segregation_index(*rectangle_world(1, 1, .5, .5).people("original"))`` is 0.5616.
     Raises: DataError for an empty group, or other columns.
     """
-    if form not in ("hausdorff", "expected"):
+    if not is_one_of(form, ("hausdorff", "expected")):
         raise DataError(f"There is no form {form!r}. Choose 'hausdorff' or 'expected'.")
     if terms not in (3, 4):
         raise DataError(f"The segregation index has 3 or 4 terms, not {terms!r}.")
@@ -90,7 +90,7 @@ class RectangleWorld:
         accepted, 'balanced' to where both groups are."""
         if recourse == "original":
             return x
-        if recourse not in ("distance", "realistic", "balanced"):
+        if not is_one_of(recourse, ("distance", "realistic", "balanced")):
             raise DataError(
                 f"There is no recourse {recourse!r}. Choose original, distance, realistic or balanced."
             )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from wayforward.answers import words
-from wayforward.errors import DataError, did_you_mean
+from wayforward.errors import DataError, did_you_mean, is_one_of
 from wayforward.impact.conditions import Condition, condition_text
 from wayforward.impact.summaries.base import Rules, Summariser
 from wayforward.impact.summaries.ground_set import GroundSet, choose
@@ -184,7 +184,7 @@ class Ares(Summariser):
             raise DataError(
                 f"support={self.support!r} is a share of the people; give a number between 0 and 1."
             )
-        if self.form not in ("open", "published"):
+        if not is_one_of(self.form, ("open", "published")):
             raise DataError(f"form={self.form!r}; it must be 'open' or 'published'.")
         if self.form == "open" and self.cost >= 1:
             raise DataError(

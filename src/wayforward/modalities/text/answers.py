@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wayforward.answers import words
-from wayforward.errors import DataError
+from wayforward.errors import DataError, is_one_of
 from wayforward.language import gettext, ngettext, visible
 from wayforward.modalities.answers import LetterPart, Phrases, UnitRecourse
 from wayforward.modalities.text.documents import Document, document
@@ -32,7 +32,7 @@ class TextRecourse(UnitRecourse):
 
     def struck(self, i: int, option: int = 0, style: Style = "plain") -> str:
         """Return text i with the words struck out: [-so-], as a terminal strikes them, or as <del> in escaped HTML."""
-        if style not in _STRIKES:
+        if not is_one_of(style, _STRIKES):
             raise DataError(f"style={style!r} is not known. Use one of {', '.join(map(repr, _STRIKES))}.")
         one, (left, right) = self._document(i), _STRIKES[style]
         pieces, at = [], 0

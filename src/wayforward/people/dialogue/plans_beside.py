@@ -10,7 +10,7 @@ import numpy as np
 
 from wayforward.answers import words
 from wayforward.answers.kinds_text import no_lasting_text
-from wayforward.errors import MethodError, ProblemError
+from wayforward.errors import MethodError, ProblemError, is_one_of
 from wayforward.language import N_, gettext, ngettext
 from wayforward.methods.kinds import options_by_kind
 from wayforward.problem import as_told
@@ -38,7 +38,7 @@ _SAME = 0.02  # of the effort: a price that nobody would feel
 def checked_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
     """Return the kinds, if there are such. Raises: MethodError that lists them."""
     for kind in kinds:
-        if kind not in KINDS:
+        if not is_one_of(kind, KINDS):
             raise MethodError(f"There is no kind {kind!r} of plans. Known: {', '.join(KINDS)}; () for none.")
     return tuple(kinds)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.answers import words
-from wayforward.errors import DialogueError, ReplyError
+from wayforward.errors import DialogueError, ReplyError, is_one_of
 from wayforward.language import N_, gettext
 from wayforward.people.dialogue.question import LIKERT, AnswerKind, Option, Reply, likert_words
 from wayforward.people.dialogue.wishes import Wish
@@ -27,7 +27,7 @@ def parts_of(questionnaire: str | None) -> tuple[str, ...]:
         return ()
     parts = tuple(part.strip() for part in str(questionnaire).split("+"))
     for part in parts:
-        if part not in PARTS:
+        if not is_one_of(part, PARTS):
             raise DialogueError(
                 f"There is no questionnaire '{part}'. Choose one of {', '.join(PARTS)}, none, or join "
                 "two with '+', such "

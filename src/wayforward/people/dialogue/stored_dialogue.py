@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from wayforward.errors import DialogueError, FileFormatError
+from wayforward.errors import DialogueError, FileFormatError, is_one_of
 from wayforward.language import use_language
 from wayforward.people.dialogue import fitting
 from wayforward.people.dialogue import state as st
@@ -148,7 +148,7 @@ class StoredDialogue:
         Raises: DialogueError for another schema, model or data, for a state that was changed after it was written, and
         for one that does not come out again; FileFormatError for what is no state.
         """
-        if changed not in ("refuse", "continue"):
+        if not is_one_of(changed, ("refuse", "continue")):
             raise DialogueError(f"changed={changed!r} is neither 'refuse' nor 'continue'.")
         content = st.opened(dict(stored) if isinstance(stored, Mapping) else stored)
         try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
-from wayforward.errors import ProblemError
+from wayforward.errors import ProblemError, is_one_of
 from wayforward.problem.cost.base import CHANGED, Cost, Scales, require_people
 from wayforward.scaling import present, ranges
 from wayforward.shapes import Floats
@@ -32,7 +32,7 @@ class MadL1(Cost):
     fallback: Literal["range", "std", "one"] = "range"
 
     def __post_init__(self) -> None:
-        if self.fallback not in ("range", "std", "one"):
+        if not is_one_of(self.fallback, ("range", "std", "one")):
             raise ProblemError(f"MadL1 has fallback={self.fallback!r}. Choose 'range', 'std' or 'one'.")
 
     @property

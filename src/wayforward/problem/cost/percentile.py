@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from wayforward.errors import ProblemError
+from wayforward.errors import ProblemError, is_one_of
 from wayforward.problem.cost.base import CHANGED, Cost, Scales, as_plain, require_people
 from wayforward.scaling import present, ranges
 from wayforward.shapes import Floats
@@ -76,9 +76,9 @@ class PercentileShift(Cost):
     quantiles: tuple[Quantiles | None, ...] = field(default=(), repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.kind not in ("max", "total"):
+        if not is_one_of(self.kind, ("max", "total")):
             raise ProblemError(f"PercentileShift has kind={self.kind!r}. Choose 'max' or 'total'.")
-        if self.ties not in ("right", "mid"):
+        if not is_one_of(self.ties, ("right", "mid")):
             raise ProblemError(f"PercentileShift has ties={self.ties!r}. Choose 'right' or 'mid'.")
         if not (isinstance(self.categorical, (int, float)) and 0 <= self.categorical < math.inf):
             raise ProblemError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from wayforward.errors import ProblemError
+from wayforward.errors import ProblemError, is_one_of
 from wayforward.problem.plausibility.base import (
     Plausibility,
 )
@@ -61,7 +61,7 @@ class Balanced(Plausibility):
                 f"Balanced has beta={self.beta!r} with beta_scale={self.beta_scale!r}. Give 0 or more, and less than 1 "
                 "for 'mass'."
             )
-        if self.beta_scale not in ("mass", "relative", "absolute"):
+        if not is_one_of(self.beta_scale, ("mass", "relative", "absolute")):
             raise ProblemError(
                 f"Balanced has beta_scale={self.beta_scale!r}. Choose one of mass, relative, absolute."
             )

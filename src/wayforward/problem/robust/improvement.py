@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
-from wayforward.errors import ProblemError, did_you_mean, is_number
+from wayforward.errors import ProblemError, did_you_mean, is_number, is_one_of
 from wayforward.language import gettext, in_english, marks, one_line
 from wayforward.problem.robust.base import Robust
 from wayforward.rules.arrays import operations
@@ -64,7 +64,7 @@ class Improvement(Robust):
     def __post_init__(self) -> None:
         if not (is_number(self.share) and 0 < self.share < 1):
             raise ProblemError(f"share={self.share!r} is no probability between 0 and 1, such as 0.8.")
-        if self.kind not in ("individual", "sub-population"):
+        if not is_one_of(self.kind, ("individual", "sub-population")):
             raise ProblemError(f"kind={self.kind!r} is not known. Use 'individual' or 'sub-population'.")
         names = getattr(self.mechanism, "names", ())
         if self.outcome not in names:

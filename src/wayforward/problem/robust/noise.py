@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
-from wayforward.errors import ProblemError, is_number
+from wayforward.errors import ProblemError, is_number, is_one_of
 from wayforward.language import gettext, in_english, marks
 from wayforward.problem.robust.base import Robust
 from wayforward.problem.robust.spelling import Spelling, number, whole
@@ -179,7 +179,7 @@ class UnderNoise(_Drawn):
         super().__post_init__()
         if not (is_number(self.share) and 0 < self.share < 1):
             raise ProblemError(f"share={self.share!r} is no probability between 0 and 1, such as 0.9.")
-        if self.on not in ("acted", "numbers"):
+        if not is_one_of(self.on, ("acted", "numbers")):
             raise ProblemError(f"on={self.on!r} is not known. Use 'acted' or 'numbers'.")
 
     def fit(self, problem: Problem) -> Self:
@@ -361,7 +361,7 @@ class Stable(_Drawn):
         super().__post_init__()
         if not (is_number(self.tau) and 0 < self.tau < 1):
             raise ProblemError(f"tau={self.tau!r} is no stability between 0 and 1, such as 0.5.")
-        if self.kind not in ("trex", "robx"):
+        if not is_one_of(self.kind, ("trex", "robx")):
             raise ProblemError(f"kind={self.kind!r} is not known. Use 'trex' or 'robx'.")
 
     def fit(self, problem: Problem) -> Self:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
-from wayforward.errors import ProblemError, is_number
+from wayforward.errors import ProblemError, is_number, is_one_of
 from wayforward.language import gettext, in_english, marks
 from wayforward.problem.robust.base import Robust
 from wayforward.problem.robust.networks import boxes, least
@@ -56,7 +56,7 @@ class WithinDelta(Robust):
     def __post_init__(self) -> None:
         if not (is_number(self.delta) and self.delta >= 0):
             raise ProblemError(f"delta={self.delta!r} is no size of a change of weights. Give 0 or more.")
-        if self.norm not in ("linf", "l2"):
+        if not is_one_of(self.norm, ("linf", "l2")):
             raise ProblemError(f"norm={self.norm!r} is not known. Use 'linf' or 'l2'.")
 
     def fit(self, problem: Problem) -> Self:
