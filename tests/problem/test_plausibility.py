@@ -268,7 +268,7 @@ def test_one_accepted_person_is_enough_or_refused(name: str) -> None:
         (lambda: KernelDensity(bandwidth=0), "bandwidth=0"),
         (lambda: IsolationForest(sample=1), "sample=1"),
         (lambda: Prototype(m=2.5), "m=2.5"),  # type: ignore[arg-type]
-        (lambda: plausibility_named("likely"), "no plausibility 'likely'\. Known: domain"),
+        (lambda: plausibility_named("likely"), r"no plausibility 'likely'\. Known: domain"),
         (lambda: Neighbours().score(np.zeros(4)), "not fitted"),
         (lambda: Neighbours().fit(MIXED), "there are none. Give data"),
         (lambda: Neighbours().fit(MIXED, REFERENCE, np.zeros(600, bool)), "there are none. Give data"),
