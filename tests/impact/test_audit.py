@@ -6,12 +6,14 @@ import html
 import itertools
 import json
 import re
+import warnings
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 import pytest
 
+import wayforward as wf
 from wayforward.errors import DataError
 from wayforward.groups import Groups
 from wayforward.impact.audit import Audit, audit, both_ways, report
@@ -25,7 +27,7 @@ from wayforward.impact.summaries.globe_ce import GlobeCe
 from wayforward.language import in_english, translated, use_language
 from wayforward.model import train, wrap
 from wayforward.problem import Problem, Target
-from wayforward.schema import Feature, Schema
+from wayforward.schema import Feature, Schema, SchemaWarning
 from wayforward.world import SCM
 
 SCHEMA = Schema(
@@ -874,3 +876,52 @@ def test_the_worst_off_are_three_or_more():
             )
         ]
         assert min(sizes) == fewest
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_mean_of_one_or_two_follows_from_all_that_are_told(seed):
+    """Two attributes and their parts, some labels missing, to somebody who knows who has a plan and who is where.
+
+    Every mean cost that is told is an equation over the costs of people; what adds up costs of one or two follows from
+    it if it lies in the space of its rows.
+    """
+    rng = np.random.default_rng(seed)
+    x = people(int(rng.integers(60, 120)), seed)
+
+    def labelled(name: str, most: int) -> Groups:
+        label = rng.choice(
+            [f"{name}{i}" for i in range(most)], len(x), p=rng.dirichlet(np.ones(most))
+        ).astype(object)
+        label[rng.random(len(x)) < 0.06] = None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SchemaWarning)
+            return Groups.of(name, label.tolist())
+
+    one, two = labelled("a", 4), labelled("b", 5)
+    got = audit(
+        lender(), x, [one, two], most=len(x), beside=None, society=False, summaries=(), twins_of=0, seed=0
+    )
+    answers = wf.recommend(lender(), x)
+    has = answers.refused & answers.found[:, 0]
+    masks = {name: groups.mask(name) for groups in (one, two, one.cross(two)) for name in groups.names}
+    told = got.to_dict()
+    means = {
+        g["group"]: g["figures"]["cost"]["n"]
+        for part in told["attributes"]
+        for g in part["groups"]
+        if g["figures"]
+    }
+    rows = [has] + [masks[name] & has for name, n in means.items() if n]
+    assert all(row.sum() == n for row, n in zip(rows[1:], filter(None, means.values()), strict=True))
+    cells, counts = np.unique(np.array(rows)[:, has].T.astype(float), axis=0, return_counts=True)
+    known = np.linalg.pinv(cells.T) @ cells.T  # onto the space of what follows
+    few = [
+        c
+        for size in (1, 2)
+        for c in itertools.combinations(range(len(counts)), size)
+        if counts[list(c)].sum() < 3
+    ]
+    for some in few:
+        wanted = np.zeros(len(counts))
+        wanted[list(some)] = 1
+        assert np.abs(known @ wanted - wanted).max() > 1e-9, (some, counts[list(some)])

@@ -42,7 +42,7 @@ def compare(
     beside: what is told of each attribute by itself, which parts must not tell more of.
     """
     crossed = parts is not None
-    crossing = None if parts is None else _crossing(*parts, beside)
+    crossing = None if parts is None else _crossing(measured, *parts, beside)
     measured.progress(f"comparing by {groups.name}", 0, 1)
     figures = tuple(group_figures(measured, name, groups.mask(g)) for g, name in enumerate(groups.names))
     unlabelled = int((groups.member < 0).sum())
@@ -88,12 +88,28 @@ def compare(
     )
 
 
-def _crossing(a: Groups, b: Groups, beside: Sequence[AttributeAudit]) -> Crossing:
+def _crossing(measured: Measured, a: Groups, b: Groups, beside: Sequence[AttributeAudit]) -> Crossing:
     """Return the parts, as `Groups.cross` counts them, that make up each group of two attributes, and what is told."""
     rows = [[i * b.n_groups + j for j in range(b.n_groups)] for i in range(a.n_groups)]
     known = {one.name: one.groups for one in beside if not one.crossed}
     figures = [f for one in (a, b) for f in known.get(one.name, (None,) * one.n_groups)]
-    return Crossing.of(rows + [list(column) for column in zip(*rows, strict=True)], figures)
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    masks = [
+        (one.member == g) & (other.member < 0) for one, other in ((a, b), (b, a)) for g in range(one.n_groups)
+    ]
+    masks.append((a.member < 0) & (b.member < 0))
+    without = [
+        (int(some.sum()), int(some[measured.who].sum()), int((some[measured.who] & measured.has_cost).sum()))
+        for some in masks
+    ]
+    first = a.n_groups * b.n_groups  # behind the parts: who of each group is in none, for want of a label
+    lone = range(first, first + len(masks))
+    sums = [[*at, lone[place]] for place, at in enumerate(rows + columns)]
+    sums += [
+        [*lone[: a.n_groups], lone[-1]],
+        [*lone[a.n_groups :]],
+    ]  # everybody less all groups of b, and of a
+    return Crossing.of(sums, without, figures)
 
 
 def pairs_of(figures: Sequence[GroupFigures], crossed: bool, of_all: bool = False) -> list[Pair]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,26 +23,32 @@ from wayforward.shapes import Mask
 class Crossing:
     """What is known beside the parts where two attributes meet: the groups that they add up to.
 
-    sums: positions of the parts that make up each group of either attribute. suppressed, ends, means: parts of groups
-    of which nothing is told, not how they fared, no means; what is told of the parts must not tell it.
+    without: those in no part, for want of a label: of each group, and without both at last; how many people, answered,
+    with a plan. sums: positions of what adds up to a group that is told: parts, and behind them those without.
+    suppressed, ends, means: parts of groups of which nothing is told, not how they fared, no means; what is told of the
+    parts must not tell it.
     """
 
     sums: tuple[tuple[int, ...], ...]
+    without: tuple[tuple[int, int, int], ...]
     suppressed: frozenset[int]
     ends: frozenset[int]
     means: frozenset[int]
 
     @classmethod
-    def of(cls, sums: Sequence[Sequence[int]], groups: Sequence[GroupFigures | None]) -> Crossing:
+    def of(
+        cls, sums: Sequence[Sequence[int]], without: Sequence[tuple[int, int, int]],
+        groups: Sequence[GroupFigures | None],
+    ) -> Crossing:  # fmt: skip
         """groups: the figures of what each sum adds up to, as they are told; None where nothing is known of them."""
 
         def under(withheld: Callable[[GroupFigures], bool]) -> frozenset[int]:
-            pairs = zip(sums, groups, strict=True)
+            pairs = zip(sums, groups, strict=False)  # the last sums are of people without a label
             return frozenset(g for at, one in pairs if one is not None and withheld(one) for g in at)
 
         return cls(
-            tuple(map(tuple, sums)), under(lambda one: bool(one.hidden)), under(lambda one: one.counts_withheld),
-            under(lambda one: one.found > 0 and one.figures["cost"].n == 0),
+            tuple(map(tuple, sums)), tuple(without), under(lambda one: bool(one.hidden)),
+            under(lambda one: one.counts_withheld), under(lambda one: one.found > 0 and one.figures["cost"].n == 0),
         )  # fmt: skip
 
 
@@ -59,7 +66,10 @@ def suppress_small_groups(
     why, names = dict.fromkeys(tiny, fewer), [figures[g].name for g in tiny]
     if crossing is not None:
         counts = [f.people for f in figures]
-        out = to_withhold(counts, 0, FEWEST, sums=crossing.sums, hidden=crossing.suppressed)
+        out = to_withhold(
+            counts, 0, FEWEST, sums=crossing.sums, hidden=crossing.suppressed,
+            without=[people for people, _, _ in crossing.without],
+        )  # fmt: skip
         why = {g: why.get(g, beside) for g in sorted(out)}
     if not why:
         return figures, []
@@ -148,35 +158,47 @@ def suppress_few_outcomes(
     sums = () if crossing is None else crossing.sums
     above = (frozenset[int](), frozenset[int]()) if crossing is None else (crossing.ends, crossing.means)
     found = [*(f.found for f in figures), unlabelled_found]
+    answered_without, found_without = (
+        () if crossing is None else tuple(one[what] for one in crossing.without) for what in (1, 2)
+    )
     ends = to_withhold(
-        [f.answered for f in figures], unlabelled, fewest, whole, sums, hidden | above[0], found
-    )
+        [f.answered for f in figures], unlabelled, fewest, whole, sums, hidden | above[0], found,
+        without=answered_without, found_without=found_without,
+    )  # fmt: skip
     means = to_withhold(
-        [f.found for f in figures], unlabelled_found, fewest, whole, sums, hidden | ends | above[1]
-    )
+        [f.found for f in figures], unlabelled_found, fewest, whole, sums, hidden | ends | above[1],
+        without=found_without,
+    )  # fmt: skip
     without = tuple(_without_means(f, fewest) if g in means else f for g, f in enumerate(figures))
     return tuple(_without_outcomes(f, fewest) if g in ends else f for g, f in enumerate(without))
 
 
 def to_withhold(
     counts: Sequence[int], rest: int, fewest: int, whole: bool = False, sums: Sequence[Sequence[int]] = (),
-    hidden: Collection[int] = (), found: Sequence[int] | None = None,
+    hidden: Collection[int] = (), found: Sequence[int] | None = None, without: Sequence[int] = (),
+    found_without: Sequence[int] = (),
 ) -> set[int]:  # fmt: skip
     """Return which groups' numbers are withheld, so that nobody can work out those of fewer than `fewest` people.
 
     counts: people behind each group's numbers; rest: behind none. hidden: groups that are withheld already. sums: the
     groups whose numbers add up to one that is told; left out, all of them and the rest. found: of the counts, and of
     the rest at last, how many have a plan; what a sum leaves must not be that all have one, or nobody, unless it is
-    so of all that the sum is of. See `suppress_few_outcomes`.
+    so of all that the sum is of. without, found_without: what sums count behind the groups, people of whom nothing is
+    told, and how many of them have a plan. See `suppress_few_outcomes`.
     """
-    few = {g for g, n in enumerate(counts) if 0 < n < fewest} | {g for g in hidden if counts[g]}
-    if whole and (few or 0 < rest < fewest):
-        return set(range(len(counts)))
+    n = len(counts)
+    few = {g for g, some in enumerate(counts) if 0 < some < fewest} | {
+        g for g in hidden if g < n and counts[g]
+    }
+    if whole and (few or any(0 < some < fewest for some in (rest, *without))):
+        return set(range(n))
+    counts, few = [*counts, *without], few | {n + place for place, some in enumerate(without) if some}
+    found = None if found is None else [*found[:-1], *found_without, found[-1]]
     lines = [(tuple(at), 0) for at in sums] or [(tuple(range(len(counts))), rest)]
     changed = True
     while changed:
         changed = False
-        known = _determined([at for at, beside in lines if not beside], few) if sums else set()
+        known = _determined(sums, few, counts, fewest) if sums else set()
         if sums and found is not None:
             known |= _pinned(sums, few, counts, found)
         for at, beside in lines:
@@ -195,13 +217,25 @@ def to_withhold(
                 few.add(min(others, key=lambda g: counts[g]))
                 changed = True
                 break
-    return few
+        if sums and not changed:  # several sums at once may tell what none of them does
+            told = sorted(
+                (g for g in range(n) if g not in few and counts[g] >= fewest), key=counts.__getitem__
+            )
+            known = _determined(sums, few, counts, fewest)
+            known -= _determined(sums, [g for g, some in enumerate(counts) if some], counts, fewest)
+            if known and told:
+                helps = (g for g in told if not known <= _determined(sums, few | {g}, counts, fewest))
+                few.add(next(helps, told[0]))
+                changed = True
+    return {g for g in few if g < n}
 
 
-def _determined(sums: Sequence[Sequence[int]], unknown: Collection[int]) -> set[int]:
-    """Return which unknown numbers follow from sums over them, several at once if need be.
+def _determined(
+    sums: Sequence[Sequence[int]], unknown: Collection[int], counts: Sequence[int], fewest: int
+) -> set[int]:
+    """Return unknown numbers that sums over them tell, alone or added to others, of fewer than `fewest` people in all.
 
-    A number follows if it is 0 in all that the sums leave open, the null space of their equations.
+    What is added up follows if it is 0 in all that the sums leave open, the null space of their equations.
     """
     at = sorted(unknown)
     if not at:
@@ -209,7 +243,14 @@ def _determined(sums: Sequence[Sequence[int]], unknown: Collection[int]) -> set[
     equations = np.array([[float(g in one) for g in at] for one in map(set, sums)])
     values, directions = np.linalg.svd(equations, full_matrices=True)[1:]
     open_ = directions[int((values > 1e-9).sum()) :]
-    return {g for i, g in enumerate(at) if not len(open_) or np.abs(open_[:, i]).max() < 1e-9}
+    small = [i for i, g in enumerate(at) if 0 < counts[g] < fewest]
+    out: set[int] = set()
+    for size in range(1, fewest):
+        for some in itertools.combinations(small, size):
+            told = sum(counts[at[i]] for i in some) < fewest
+            if told and (not len(open_) or np.abs(open_[:, some].sum(1)).max() < 1e-9):
+                out |= {at[i] for i in some}
+    return out
 
 
 def _pinned(
