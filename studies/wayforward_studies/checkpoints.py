@@ -102,6 +102,11 @@ class Checkpoints:
                 np.savez_compressed(half, seconds=np.array(self.seconds[name]), **got)
         return got
 
+    def numbers(self, name: str, decides: Any, make: Callable[[], Mapping[str, float]]) -> dict[str, float]:
+        """As `arrays`, of single numbers."""
+        got = self.arrays(name, decides, lambda: {key: np.array(value) for key, value in make().items()})
+        return {key: float(value) for key, value in got.items()}
+
     def file(self, name: str, decides: Any, ending: str) -> Path | None:
         """Where a stage that writes its own file should put it; None: nowhere."""
         if self.folder is None:

@@ -12,7 +12,7 @@ from scipy.spatial.distance import pdist
 
 from wayforward.errors import DataError
 from wayforward_studies import commands
-from wayforward_studies.balanced import as_run, as_run_methods, as_run_pages
+from wayforward_studies.balanced import as_run, as_run_methods, as_run_nets, as_run_pages
 from wayforward_studies.balanced.as_run import AsRunReplication, AsRunRequest
 from wayforward_studies.balanced.as_run_people import TRAINING, drawn_people, mispaired
 from wayforward_studies.balanced.beyond import BeyondReplication
@@ -76,10 +76,12 @@ def test_nearest_searches_end_just_beyond_the_boundary():
 
 def test_everybody_is_led_to_one_pool(monkeypatch):
     """The mixture's density adds up to 1 for each group; ebr's answers are of the likelier half of 500 draws."""
-    monkeypatch.setattr(as_run_methods, "DENSITY_EPOCHS", 60)
+    monkeypatch.setattr(as_run_nets, "DENSITY_EPOCHS", 60)
     monkeypatch.setattr(as_run_methods, "PROPOSED", 20_000)
     people = drawn_people(0)
-    mixture = as_run_methods.GroupMixture(people.x, people.group, 0, near=True)
+    mixture = as_run_nets.Mixture(people.x, people.group[:, None], 0, near=True).given(
+        np.array([[0.0], [1.0]])
+    )
     axis = np.linspace(-1, 2, 121)
     grid = np.stack(np.meshgrid(axis, axis), 2).reshape(-1, 2)
     total = mixture.density(grid).sum(1) * (axis[1] - axis[0]) ** 2

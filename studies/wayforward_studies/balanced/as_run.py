@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
 from wayforward.errors import DataError
 from wayforward_studies.balanced import as_run_pages as layout
 from wayforward_studies.balanced.as_run_methods import METHODS, TRIED, counted
@@ -60,30 +58,29 @@ class AsRunReplication(Replication):
 
     paper: ClassVar[str] = "balanced"
     extra_pages: ClassVar[tuple[str, ...]] = PAGES
-    decides: ClassVar[tuple[str, ...]] = ("balanced/as_run_methods.py", "balanced/as_run_people.py")
+    decides: ClassVar[tuple[str, ...]] = (
+        "balanced/as_run_methods.py", "balanced/as_run_nets.py", "balanced/as_run_people.py",
+    )  # fmt: skip
     subfolder: ClassVar[str] = "balanced-as-run"
     request: AsRunRequest
 
     def one(self, method: str, seed: int) -> dict[str, float]:
         """The numbers of one method in one draw; of the origin where the method is 'origin'."""
 
-        def make() -> dict[str, np.ndarray]:
+        def make() -> dict[str, float]:
             people = drawn_people(seed)
             x, group = people.x[:TRAINING], people.group[:TRAINING]
             if method == "origin":
-                found = {
+                return {
                     f"{way} {name}": value
                     for way in ("notebook", "ours")
                     for name, value in people.indices(x, group, way).items()
                 } | {"M": float((group == 0).sum()), "refused": float(people.refused.sum())}
-            else:
-                end, about = (METHODS | TRIED)[method](people)
-                found = counted(people, end) | {f"about {name}": value for name, value in about.items()}
-            return {key: np.array(value) for key, value in found.items()}
+            end, about = (METHODS | TRIED)[method](people)
+            return counted(people, end) | {f"about {name}": value for name, value in about.items()}
 
         stage = f"{method}-{seed}".replace(" ", "_").replace(",", "").replace("/", "_")
-        got = self.checkpoints.arrays(stage, {"method": method, "seed": seed}, make)
-        return {key: float(value) for key, value in got.items()}
+        return self.checkpoints.numbers(stage, {"method": method, "seed": seed}, make)
 
     def draws(self, method: str, n: int) -> list[dict[str, float]]:
         """The numbers of the first n draws."""

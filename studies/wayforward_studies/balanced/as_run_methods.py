@@ -1,8 +1,8 @@
-"""EBR, IBR, Wachter and growing spheres as the public notebook runs them on its two numbers, for all refused at once.
+"""EBR, IBR, Wachter and growing spheres as the public code runs them; on the notebook's two numbers, for all at once.
 
-Facts, not code, of the public notebook of Gao & Lakkaraju (2023). The methods of the library differ on purpose (each
-person has draws of their own, values stay legal), so what the notebook does is built here from the library's engines.
-Each function returns where the refused end (n, 2), NaN for whoever found nothing.
+Facts, not code, of the public code of Gao & Lakkaraju (2023). The methods of the library differ on purpose (each
+person has draws of their own, values stay legal), so what the code does is built here from the library's engines.
+Each function returns where the refused end (r, e), NaN for whoever found nothing.
 """
 
 from __future__ import annotations
@@ -10,78 +10,35 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from wayforward.density.nets import Adam, Stack
-from wayforward.errors import require
 from wayforward.methods.c_chvae import shell
+from wayforward_studies.balanced.as_run_nets import Autoencoder, Autoencoders, Mixture
 from wayforward_studies.balanced.as_run_people import TRAINING, DrawnPeople
 
-CENTRES, DENSITY_EPOCHS = 50, 1000
 PROPOSED, ENOUGH, POOL, QUANTILE = 200_000, 1000, 500, 0.5
 SHELLS, WIDTH, SAMPLES = 2000, 0.1, 100
 
 
-class GroupMixture:
-    """A mixture density network of 50 centres that sees the group alone: an input of one number, layers 16 and 16.
+class Seekers(Protocol):
+    """Refused people: what can be changed of them, here (r, e), and what the classifier says where they might go."""
 
-    Not stated: the rate of Adam, and where centres begin; near: at some of the people, with a deviation of .1.
-    """
+    @property
+    def seed(self) -> int:
+        """Of the draw and of every method."""
 
-    def __init__(
-        self, rows: np.ndarray, group: np.ndarray, seed: int, *, rate: float = 1e-3, near: bool = False
-    ) -> None:
-        self.torch = torch = require("torch", extra="torch")
-        self.net = Stack([seed], [1, 16, 16, CENTRES * 5], salt=3)
-        if near:
-            start = rows[np.random.default_rng([13, seed]).choice(len(rows), CENTRES, replace=False)]
-            with torch.no_grad():
-                self.net.biases[-1][0, 0, CENTRES : 3 * CENTRES] = torch.as_tensor(start.ravel())
-                self.net.biases[-1][0, 0, 3 * CENTRES :] = math.log(0.1)
-        adam = Adam(self.net.parameters, rate)
-        x, g = torch.as_tensor(rows, dtype=torch.float32), torch.as_tensor(group)
-        for _ in range(DENSITY_EPOCHS):
-            adam.step(-self._log(self._parts(), x).gather(0, g[None])[0].mean())
-        with torch.no_grad():
-            weight, mean, deviation = self._parts()
-            self.weight, self.mean = weight.exp().double().numpy(), mean.double().numpy()
-            self.deviation = deviation.exp().double().numpy()
+    @property
+    def here(self) -> np.ndarray:
+        """(r, e)."""
 
-    def _parts(self) -> tuple[Any, Any, Any]:
-        """Log weights (2, 50), means and log deviations (2, 50, 2) of both groups."""
-        out = self.net(self.torch.tensor([[[0.0], [1.0]]]))[0]
-        weight, mean, deviation = out.split([CENTRES, 2 * CENTRES, 2 * CENTRES], 1)
-        return (
-            self.torch.log_softmax(weight, 1),
-            mean.reshape(2, -1, 2),
-            deviation.clamp(min=math.log(1e-3)).reshape(2, -1, 2),
-        )
+    def score(self, rows: np.ndarray, who: np.ndarray | None = None) -> np.ndarray:
+        """Rows (q, ..., e) of the people who (q,) -> (q, ...): log-odds of a yes."""
 
-    def _log(self, parts: tuple[Any, Any, Any], x: Any) -> Any:
-        """(m, 2) -> (2, m) log-density of each group."""
-        weight, mean, deviation = parts
-        z = (x[None, :, None] - mean[:, None]) * (-deviation).exp()[:, None]
-        each = weight[:, None] - 0.5 * (z * z).sum(3) - deviation.sum(2)[:, None] - math.log(2 * math.pi)
-        return self.torch.logsumexp(each, 2)
-
-    def density(self, rows: np.ndarray) -> np.ndarray:
-        """(m, 2) -> (2, m) density of each group."""
-        with self.torch.no_grad():
-            parts = tuple(
-                self.torch.as_tensor(a, dtype=self.torch.float32)
-                for a in (np.log(self.weight + 1e-30), self.mean, np.log(self.deviation))
-            )
-            blocks = np.array_split(rows, max(1, len(rows) // 20_000))
-            got = [self._log(parts, self.torch.as_tensor(b, dtype=self.torch.float32)) for b in blocks]
-            return np.asarray(self.torch.cat(got, 1).exp().double().numpy())
-
-    def sample(self, n: int, group: int, rng: np.random.Generator) -> np.ndarray:
-        """Draws (n, 2) of a group."""
-        at = rng.choice(CENTRES, n, p=self.weight[group] / self.weight[group].sum())
-        return np.asarray(self.mean[group, at] + self.deviation[group, at] * rng.standard_normal((n, 2)))
+    def slope(self, rows: np.ndarray, who: np.ndarray | None = None) -> np.ndarray:
+        """Rows (q, e) -> (q, e): how the log-odds change."""
 
 
 def ebr(people: DrawnPeople, **density: Any) -> tuple[np.ndarray, dict[str, float]]:
@@ -89,119 +46,80 @@ def ebr(people: DrawnPeople, **density: Any) -> tuple[np.ndarray, dict[str, floa
     rng = np.random.default_rng([17, people.seed])
     rows = np.r_[people.x[:TRAINING][~people.refused], people.x[TRAINING:]]
     group = np.r_[people.group[:TRAINING][~people.refused], people.group[TRAINING:]]
-    mixture = GroupMixture(rows, group, people.seed, **density)
+    both = Mixture(rows, group[:, None], people.seed, **density).given(np.array([[0.0], [1.0]]))
     accepted = np.zeros((0, 2))
     proposed = 0
     while len(accepted) < ENOUGH:
-        drawn = mixture.sample(PROPOSED, 1, rng)
-        accepted = np.r_[accepted, drawn[rng.random(PROPOSED) < mixture.density(drawn)[0]]]
+        drawn = both.sample(PROPOSED, 1, rng)
+        accepted = np.r_[accepted, drawn[rng.random(PROPOSED) < both.density(drawn)[0]]]
         proposed += PROPOSED
     pool = accepted[rng.choice(len(accepted), POOL, replace=False)]
-    product = mixture.density(pool).prod(0)
+    product = both.density(pool).prod(0)
     likely = pool[product >= np.quantile(product, QUANTILE)]
     good = likely[people.score(likely) > 0]
-    here = people.x[:TRAINING][people.refused]
     about = {
         "rows": float(len(rows)),
         "accepted": len(accepted) * PROPOSED / proposed,
         "good": float(len(good)),
     }
     if not len(good):
-        return np.full_like(here, np.nan), about
-    return good[cdist(here, good).argmin(1)], about
-
-
-class GroupBlindAutoencoder:
-    """2-256-128-8 and back, sigmoid out, beside a discriminator 8-8-8-8-1 that reads the group off z.
-
-    Loss of a batch: summed cross-entropy + kl x epoch / epochs x KL - gamma x summed entropy of the discriminator.
-    """
-
-    def __init__(
-        self, people: DrawnPeople, *, gamma: float = 1.0, kl: float = 1.0, epochs: int = 100, batch: int = 64
-    ) -> None:
-        torch = self.torch = require("torch", extra="torch")
-        seed = people.seed
-        self.encoder = Stack([seed], [2, 256, 128, 16], salt=5)
-        self.decoder = Stack([seed], [8, 128, 256, 2], salt=6)
-        self.discriminator = Stack([seed], [8, 8, 8, 8, 1], salt=7)
-        adam = Adam([*self.encoder.parameters, *self.decoder.parameters], 1e-3, decay=1e-6)
-        theirs = Adam(self.discriminator.parameters, 0.01)
-        x = torch.as_tensor(people.x, dtype=torch.float32)
-        group = torch.as_tensor(people.group, dtype=torch.float32)
-        dice = torch.Generator().manual_seed(seed)
-        cross = torch.nn.functional.binary_cross_entropy_with_logits
-        for epoch in range(epochs):
-            b = kl * epoch / epochs
-            for some in torch.randperm(len(x), generator=dice).split(batch):
-                mean, log = self.encoder(x[None, some])[0].split(8, 1)
-                z = mean + (0.5 * log).exp() * torch.randn(mean.shape, generator=dice)
-                theirs.step(cross(self._read(z.detach()), group[some]))
-                read = self._read(z)
-                entropy = cross(read, read.sigmoid(), reduction="sum")
-                fit = cross(self.decoder(z[None])[0], x[some], reduction="sum")
-                far = 0.5 * (mean * mean + log.exp() - log - 1).sum()
-                adam.step(fit + b * far - gamma * entropy)
-
-    def _read(self, z: Any) -> Any:
-        """(m, 8) -> (m,) log-odds of group F; sigmoids between the layers."""
-        net = self.discriminator
-        for weight, bias in zip(net.weights[:-1], net.biases[:-1], strict=True):
-            z = self.torch.sigmoid(z @ weight[0] + bias[0])
-        return (z @ net.weights[-1][0] + net.biases[-1][0])[:, 0]
-
-    def encode(self, rows: np.ndarray) -> np.ndarray:
-        """(m, 2) -> (m, 8): means."""
-        with self.torch.no_grad():
-            x = self.torch.as_tensor(rows, dtype=self.torch.float32)
-            return np.asarray(self.encoder(x[None])[0][:, :8].double().numpy())
-
-    def decode(self, z: np.ndarray) -> np.ndarray:
-        """(m, 8) -> (m, 2)."""
-        with self.torch.no_grad():
-            out = self.decoder(self.torch.as_tensor(z, dtype=self.torch.float32)[None])[0]
-            return np.asarray(out.sigmoid().double().numpy())
+        return np.full_like(people.here, np.nan), about
+    return good[cdist(people.here, good).argmin(1)], about
 
 
 def ibr(people: DrawnPeople, *, shells: int = SHELLS, **training: Any) -> tuple[np.ndarray, dict[str, float]]:
     """Nearest (L1) of the first latent shell with an accepted row, of 2,000 shells of 100 points."""
-    auto = GroupBlindAutoencoder(people, **training)
-    rng = np.random.default_rng([19, people.seed])
-    here = people.x[:TRAINING][people.refused]
-    z = auto.encode(here)
+    rows, group = people.x[None], people.group[None]
+    auto = Autoencoders(rows, rows[:, :, :0], [people.seed], group=group, **training).alone(0)
+    return in_shells(people, auto, people.here[:, :0], salt=19, shells=shells)
+
+
+def in_shells(
+    people: Seekers,
+    auto: Autoencoder,
+    given: np.ndarray,
+    *,
+    salt: int,
+    shells: int = SHELLS,
+    width: float = WIDTH,
+) -> tuple[np.ndarray, dict[str, float]]:
+    """Nearest (L1) of the first shell around everybody's code with an accepted row; noise moves what is given, too."""
+    rng = np.random.default_rng([salt, people.seed])
+    here = people.here
+    code = np.c_[auto.encode(here), given]
     end, live, turn = np.full_like(here, np.nan), np.arange(len(here)), 0
     while live.size and turn < shells:
-        step = shell(rng, SAMPLES, z.shape[1], turn * WIDTH, (turn + 1) * WIDTH, 1.0)
-        rows = auto.decode((z[live, None] + step).reshape(-1, z.shape[1])).reshape(len(live), SAMPLES, 2)
-        far = np.where(people.score(rows) > 0, np.abs(rows - here[live, None]).sum(2), np.inf)
+        step = shell(rng, SAMPLES, code.shape[1], turn * width, (turn + 1) * width, 1.0)
+        rows = auto.decode((code[live, None] + step).reshape(-1, code.shape[1]))
+        rows = rows.reshape(len(live), SAMPLES, -1)
+        far = np.where(people.score(rows, live) > 0, np.abs(rows - here[live, None]).sum(2), np.inf)
         near = far.argmin(1)
         hit = np.isfinite(far.min(1))
         end[live[hit]] = rows[hit, near[hit]]
         live, turn = live[~hit], turn + 1
-    at = auto.decode(z)
     return end, {
-        "decoded spread": float(at.std(0).mean()),
-        "latent spread": float(z.std(0).max()),
+        "decoded spread": float(auto.decode(code).std(0).mean()),
+        "latent spread": float(code[:, : auto.latent].std(0).max()),
         "shells": float(turn),
     }
 
 
-def wachter(people: DrawnPeople) -> tuple[np.ndarray, dict[str, float]]:
+def wachter(people: Seekers) -> tuple[np.ndarray, dict[str, float]]:
     """Adam at .01 on cross-entropy + lam |change|_1, lam .01 and .05 less each round, to the first row with p > .5."""
-    here = people.x[:TRAINING][people.refused]
+    here = people.here
     end = np.full_like(here, np.nan)
-    line, lam, rounds = people.weights[:2], 0.01, 0
+    lam, rounds = 0.01, 0
     while np.isnan(end).any() and rounds < 5:
         live = np.flatnonzero(np.isnan(end[:, 0]))
         x = here[live].copy()
         first, second = np.zeros_like(x), np.zeros_like(x)
         for t in range(1, 1001):
-            chance = 1 / (1 + np.exp(-people.score(x)))
-            slope = -(1 - chance)[:, None] * line + lam * np.sign(x - here[live])
+            chance = 1 / (1 + np.exp(-people.score(x, live)))
+            slope = -(1 - chance)[:, None] * people.slope(x, live) + lam * np.sign(x - here[live])
             first, second = 0.9 * first + 0.1 * slope, 0.999 * second + 0.001 * slope**2
             x = x - 0.01 * (first / (1 - 0.9**t)) / (np.sqrt(second / (1 - 0.999**t)) + 1e-8)
             x = x.clip(0, 1)
-            there = np.isnan(end[live, 0]) & (people.score(x) > 0)
+            there = np.isnan(end[live, 0]) & (people.score(x, live) > 0)
             end[live[there]] = x[there]
             if not np.isnan(end[live, 0]).any():
                 break
@@ -209,14 +127,15 @@ def wachter(people: DrawnPeople) -> tuple[np.ndarray, dict[str, float]]:
     return end, {}
 
 
-def spheres(people: DrawnPeople) -> tuple[np.ndarray, dict[str, float]]:
+def spheres(people: Seekers) -> tuple[np.ndarray, dict[str, float]]:
     """Shells of width .2 with 1,000 points for each person; the nearest accepted point of the first with any."""
     rng = np.random.default_rng([23, people.seed])
-    here = people.x[:TRAINING][people.refused]
+    here = people.here
     end, live, turn = np.full_like(here, np.nan), np.arange(len(here)), 0
     while live.size and turn < 1000:
-        step = shell(rng, 1000 * len(live), 2, turn * 0.2, (turn + 1) * 0.2, 2.0).reshape(len(live), 1000, 2)
-        far = np.where(people.score(here[live, None] + step) > 0, (step * step).sum(2), np.inf)
+        step = shell(rng, 1000 * len(live), here.shape[1], turn * 0.2, (turn + 1) * 0.2, 2.0)
+        step = step.reshape(len(live), 1000, -1)
+        far = np.where(people.score(here[live, None] + step, live) > 0, (step * step).sum(2), np.inf)
         near, hit = far.argmin(1), np.isfinite(far.min(1))
         end[live[hit]] = here[live[hit]] + step[hit, near[hit]]
         live, turn = live[~hit], turn + 1

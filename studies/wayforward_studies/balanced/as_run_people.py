@@ -37,9 +37,18 @@ class DrawnPeople:
         """(3,) slope and constant of the classifier."""
         return rmsprop_line(self.x[:TRAINING], self.label[:TRAINING], self.seed)
 
-    def score(self, rows: np.ndarray) -> np.ndarray:
-        """(..., 2) -> (...): log-odds of a yes."""
+    @property
+    def here(self) -> np.ndarray:
+        """(r, 2): whom the classifier refuses in the training part."""
+        return self.x[:TRAINING][self.refused]
+
+    def score(self, rows: np.ndarray, who: np.ndarray | None = None) -> np.ndarray:
+        """(..., 2) -> (...): log-odds of a yes; the same for everybody."""
         return np.asarray(rows @ self.weights[:2] + self.weights[2])
+
+    def slope(self, rows: np.ndarray, who: np.ndarray | None = None) -> np.ndarray:
+        """(q, 2) -> (q, 2): how the log-odds change."""
+        return np.broadcast_to(self.weights[:2], rows.shape)
 
     @cached_property
     def refused(self) -> np.ndarray:
@@ -124,3 +133,29 @@ def rmsprop_line(
             square = 0.99 * square + 0.01 * slope * slope
             line -= rate * slope / (np.sqrt(square) + 1e-8)
     return np.asarray(line)
+
+
+def rmsprop_net(
+    x: np.ndarray, y: np.ndarray, seed: int, *, rate: float = 0.002, epochs: int = 99, batch: int = 1024
+) -> tuple[np.ndarray, ...]:
+    """Train one hidden layer of 32 (ReLU) by RMSprop (decay .99): weights (d, 32), biases (32,), (32,) and (1,)."""
+    rng = np.random.default_rng([31, seed])
+    d = x.shape[1]
+    parts = [
+        rng.uniform(-1, 1, shape) / np.sqrt(wide)
+        for wide, shape in ((d, (d, 32)), (d, 32), (32, 32), (32, 1))
+    ]
+    squares = [np.zeros_like(part) for part in parts]
+    for _ in range(epochs):
+        order = rng.permutation(len(x))
+        for begin in range(0, len(x), batch):
+            some = order[begin : begin + batch]
+            hidden = np.maximum(x[some] @ parts[0] + parts[1], 0)
+            wrong = (1 / (1 + np.exp(-(hidden @ parts[2] + parts[3]))) - y[some]) / len(some)
+            back = (wrong[:, None] * parts[2]) * (hidden > 0)
+            slopes = (x[some].T @ back, back.sum(0), hidden.T @ wrong, wrong.sum(keepdims=True))
+            for part, square, slope in zip(parts, squares, slopes, strict=True):
+                square *= 0.99
+                square += 0.01 * slope * slope
+                part -= rate * slope / (np.sqrt(square) + 1e-8)
+    return tuple(parts)

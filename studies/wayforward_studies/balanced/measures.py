@@ -72,8 +72,11 @@ def answer(name: str, study: BalancedStudy) -> tuple[np.ndarray, np.ndarray, np.
 def measured(
     study: BalancedStudy, refused: np.ndarray, found: np.ndarray, after: np.ndarray
 ) -> dict[str, float]:
-    """Indices before ('origin ...') and after, L2 cost and its gap, yNN with 5 neighbours, invalidation, increases."""
-    origin, end = study.origin, study.indices(after)
+    """Indices before ('origin ...') and after, L2 cost and its gap, yNN with 5 neighbours, invalidation, increases.
+
+    The radius of a neighbourhood is the origin's, before and after, as in the public code.
+    """
+    origin, end = study.origin, study.indices(after, radius=study.before.radius)
     here, there = (euclidean_columns(study.schema, rows[found]) for rows in (study.x, after))
     cost = np.sqrt(((there - here) ** 2).sum(1))
     side = study.groups.member[found]

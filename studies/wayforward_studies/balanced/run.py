@@ -33,6 +33,8 @@ TABLES = {
 }
 FIGURES = {1: "The theorems in the world of rectangles", 2: "Where the synthetic people go"}
 _FIGURE_2 = ("ibr", "ebr", "c-chvae", "growing-spheres", "wachter", "cruds")
+#: Of pages that were measured before the public code was known to keep the origin's radius.
+_OWN = "that of the people who are looked at, before and after; the public code keeps the origin's"
 PAPER = "Replicates R. Gao, H. Lakkaraju (2023), On the Impact of Algorithmic Recourse on Social Segregation, ICML."
 
 
@@ -86,14 +88,14 @@ class BalancedReplication(Replication):
     def one(self, name: str, method: str, seed: int) -> dict[str, float]:
         """The numbers of one method, setting and seed."""
 
-        def make() -> dict[str, np.ndarray]:
+        def make() -> dict[str, float]:
             it = self.study(name, seed)
-            return {key: np.array(value) for key, value in measured(it, *answer(method, it)).items()}
+            return measured(it, *answer(method, it))
 
         form = _form(name, method)
         decides = {"setting": name, "method": method, "seed": seed, "n": self.request.n, "form": form}
         stage = f"{name}-{method}-{seed}".replace(" ", "_").replace("=", "_")
-        return {key: float(value) for key, value in self.checkpoints.arrays(stage, decides, make).items()}
+        return self.checkpoints.numbers(stage, decides, make)
 
     def line(self, name: str, method: str, paper: Mapping[str, float]) -> MethodResult:
         """A method in a setting, over the seeds."""
@@ -113,12 +115,13 @@ class BalancedReplication(Replication):
             for method in methods:
                 out.append(self.line(name, method, paper.get(method, {})))
                 tick(len(out))
-        first = out[0]
-        spread = {key: first.spread[f"origin {key}"] for key in INDICES}
-        row = MethodResult(
-            name, "origin", first.origin, spread, first.origin, paper.get("origin", {}), first.seeds
-        )
-        return [row, *out]
+        return [self.origin_of(out[0], paper.get("origin", {})), *out]
+
+    @staticmethod
+    def origin_of(line: MethodResult, paper: Mapping[str, float]) -> MethodResult:
+        """The origin row of the setting of a line."""
+        spread = {key: line.spread[f"origin {key}"] for key in INDICES}
+        return MethodResult(line.setting, "origin", line.origin, spread, line.origin, paper, line.seeds)
 
     def measure(self, name: str) -> Page:
         """Measure one table, or draw one figure; the theorems' checks stand under figure 1."""
@@ -195,6 +198,7 @@ class BalancedReplication(Replication):
             "code": code_version(self.decides),
             "parameters": {f"{one.setting} {one.method}": _form(one.setting, one.method) for one in methods},
             "people": {name: self._people(name) for name in settings},
+            "radius": "the origin's",
             "refused people a run": refused,
             "origin": {line.setting: dict(line.origin) for line in lines},
             "seconds_of_stages": sum(s for key, s in stages if key.startswith(tuple(settings))),
@@ -229,5 +233,6 @@ def _table_intro(made: Mapping[str, Any]) -> str:
     return (
         f"{PAPER} {over} (draw of people, classifier, method), paper first, ours second{spread}. "
         f"**Bold**: more segregated than the origin{chance}. "
-        f"Centralization and Atkinson: higher is more segregated; proximity: lower is. At most {n:,} people a run."
+        f"Centralization and Atkinson: higher is more segregated; proximity: lower is. At most {n:,} people a run. "
+        f"The radius of a neighbourhood is {made.get('radius', _OWN)}."
     )

@@ -33,7 +33,7 @@ TOLERANCE = {
     "invalid": 0.02,
 }
 SIGN = {"centralization": -1, "atkinson": -1, "proximity": 1, "cost": -1, "gap": -1, "ynn": 1, "invalid": -1}
-_HEADS = ("Centralization", "Atkinson", "Proximity", "Cost", "Cost gap", "yNN", "Invalid")
+HEADS = ("Centralization", "Atkinson", "Proximity", "Cost", "Cost gap", "yNN", "Invalid")
 Recourse = Literal["original", "distance", "realistic", "balanced"]
 _LIMITS = {"german-sex": 0.05}  # the most that EBR may leave without recourse where we set ourselves more
 
@@ -128,14 +128,14 @@ def results(rows: Iterable[Row], origins: Mapping[str, Mapping[str, float]]) -> 
 
 def tolerance() -> str:
     """The tolerances and what they mean."""
-    heads = dict(zip(TOLERANCE, _HEADS, strict=True))
+    heads = dict(zip(TOLERANCE, HEADS, strict=True))
     of = ", ".join(f"{heads[name]} {value:g}" for name, value in TOLERANCE.items())
     return f"Tolerance: {of}. Higher is better for proximity and yNN, lower elsewhere. {RULE}"
 
 
 def tables(lines: Sequence[MethodResult], refused: Mapping[str, float]) -> tuple[Table, ...]:
     """A table for each setting; a cell is 'paper; ours ± spread'. refused: people a run, by setting."""
-    heads = ("method", *_HEADS, "indices more segregated")
+    heads = ("method", *HEADS, "indices more segregated")
     return tuple(
         Table(
             heads,

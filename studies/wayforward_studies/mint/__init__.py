@@ -1,1 +1,0 @@
-"""The demonstration of MINT (Karimi, Schoelkopf and Valera, 2021), measured again."""
