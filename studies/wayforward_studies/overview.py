@@ -71,7 +71,12 @@ PARTS: tuple[Part, ...] = (
         "with the classifier that CARMA's authors released",
     ),
     Part("icarma", "Table 1, GMSC", ("table-1-gmsc",)),
-    Part("icarma", "Table 2, Loan", ("table-2-loan",), "[what was tried](icarma/tried.md) about hap"),
+    Part(
+        "icarma",
+        "Table 2, Loan",
+        ("table-2-loan",),
+        "tried [in its setting](icarma/tried-flow.md) and [with the released classifier](icarma/tried.md)",
+    ),
     Part("icarma", "Table 2, GMSC", ("table-2-gmsc",)),
     Part("icarma", "Table 3", ("table-3-loan",)),
     Part("icarma", "Table 4", ("rankings",), "the text has lost its fractions, not its zeros"),

@@ -87,6 +87,14 @@ SCORE_TRIALS: tuple[Trial, ...] = (
     Trial("heavier prior", "the prior counts 2.5, not 1.5", setup={"kl": 2.5}, elicited="scores"),
     Trial("ours", "constant weights", ("constant",), "constant", elicited="scores"),
     Trial(
+        "class-1 logit",
+        "the same networks, other rule",
+        ("constant",),
+        "constant",
+        logit=True,
+        elicited="scores",
+    ),
+    Trial(
         "lower prior",
         "constant weights, prior .35",
         ("constant",),
