@@ -318,6 +318,10 @@ LIGHTGBM = {
     "cut off": (lambda t: t[: len(t) // 3], "whole"),
     "a word where a number belongs": (line("left_child", "1 x -1"), "could not convert"),
     "half a range": (lambda t: re.sub(r"feature_infos=\[[^:]*:", "feature_infos=[", t, count=1), "no range"),
+    "a range of no numbers": (
+        lambda t: re.sub(r"feature_infos=\[[^:]*:", "feature_infos=[%00:", t, count=1),
+        "Unknown token",
+    ),
     "half a setting": (lambda t: t.replace("[max_depth: ", "", 1), "no setting"),
     "a setting without a colon": (lambda t: t.replace("[max_depth: ", "[max_depth ", 1), "no setting"),
     "settings without end": (lambda t: t.replace("end of parameters", "end", 1), "no setting"),

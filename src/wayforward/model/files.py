@@ -289,7 +289,11 @@ def _load_lightgbm(file: Path) -> Any:
     try:
         text = content.decode("utf-8")
         check_lightgbm(text)
-        return lightgbm.Booster(model_str=text)
+        booster = lightgbm.Booster(model_str=text)
+        booster.dump_model(
+            num_iteration=1
+        )  # reading it for boxes does this, and some texts load and cannot be told
+        return booster
     except Exception as error:
         raise _broken(file, error, "a LightGBM model") from None
 

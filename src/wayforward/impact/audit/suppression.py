@@ -218,14 +218,14 @@ def to_withhold(
                 changed = True
                 break
         if sums and not changed:  # several sums at once may tell what none of them does
-            told = sorted(
+            published = sorted(
                 (g for g in range(n) if g not in few and counts[g] >= fewest), key=counts.__getitem__
             )
             known = _determined(sums, few, counts, fewest)
             known -= _determined(sums, [g for g, some in enumerate(counts) if some], counts, fewest)
-            if known and told:
-                helps = (g for g in told if not known <= _determined(sums, few | {g}, counts, fewest))
-                few.add(next(helps, told[0]))
+            if known and published:
+                helps = (g for g in published if not known <= _determined(sums, few | {g}, counts, fewest))
+                few.add(next(helps, published[0]))
                 changed = True
     return {g for g in few if g < n}
 
@@ -247,8 +247,8 @@ def _determined(
     out: set[int] = set()
     for size in range(1, fewest):
         for some in itertools.combinations(small, size):
-            told = sum(counts[at[i]] for i in some) < fewest
-            if told and (not len(open_) or np.abs(open_[:, some].sum(1)).max() < 1e-9):
+            of_few = sum(counts[at[i]] for i in some) < fewest
+            if of_few and (not len(open_) or np.abs(open_[:, some].sum(1)).max() < 1e-9):
                 out |= {at[i] for i in some}
     return out
 
