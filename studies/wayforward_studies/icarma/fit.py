@@ -83,7 +83,7 @@ def _ranked(x: np.ndarray) -> np.ndarray:
 
     out = np.corrcoef(rankdata(x, axis=0), rowvar=False)
     np.fill_diagonal(out, 0.0)
-    return out
+    return np.asarray(out)
 
 
 def checks(rows: Sequence[Row]) -> tuple[Check, ...]:
