@@ -31,6 +31,7 @@ STUDIES: dict[str, tuple[tuple[str, str], ...]] = {
         ("balanced.one_place", "OnePlace"),
     ),
     "study": (("study.run", "Study"),),
+    "mint": (("mint.run", "Mint"),),
 }
 
 
@@ -134,7 +135,7 @@ def command(
     paper: Annotated[
         str,
         typer.Argument(
-            help="The paper: icarma, hare, pear, balanced or study; overview: counts of all pages."
+            help="The paper: icarma, hare, pear, balanced, study or mint; overview: counts of all pages."
         ),
     ] = "icarma",
     tables: Annotated[
@@ -191,7 +192,7 @@ def command(
             "--seeds",
             min=1,
             help="icarma: 10, of its training; hare, balanced 5 (3 with --extra; as-run 20), pear 3: of everything; "
-            "study: 40 studies.",
+            "study: 40 studies; mint: 3 splits.",
         ),
     ] = None,
     epochs: Annotated[

@@ -57,9 +57,9 @@ ORIGINALS: tuple[Original, ...] = (
     ),
     Original(
         ("MINT",),
-        "not",
-        "its example (a salary of 85,000, or savings of 30,000) is asserted by a test; German Credit is not run to its "
-        "end yet",
+        "in part",
+        "[its demonstration](mint/demonstration-quick.md): the made-up example, and German Credit with eight people of "
+        "each split instead of fifty",
     ),
     Original(
         ("roar",), "not", "the corrected German file that its table needs is not among the public data here"

@@ -35,7 +35,9 @@ def test_a_wrong_option_is_an_error() -> None:
 def test_an_unknown_paper_is_answered_with_those_that_are_known() -> None:
     got = run("replicate", "nobody")
     assert got.exit_code == 2
-    assert "There is no replication of 'nobody'. Known: icarma, hare, pear, balanced, study." in got.output
+    assert (
+        "There is no replication of 'nobody'. Known: icarma, hare, pear, balanced, study, mint." in got.output
+    )
 
 
 @pytest.mark.parametrize("arguments", [(), ("hare",), ("--help",), ("hare", "--table", "1")])

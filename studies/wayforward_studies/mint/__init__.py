@@ -1,0 +1,1 @@
+"""The demonstration of MINT (Karimi, Schoelkopf and Valera, 2021), measured again."""
