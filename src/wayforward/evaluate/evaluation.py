@@ -19,6 +19,7 @@ import numpy as np
 from wayforward.errors import (
     DataError,
     is_one_of,
+    is_whole,
     numbers_in,
     require_kind,
     require_switch,
@@ -495,7 +496,7 @@ def evaluate_rows(
     from wayforward.problem import Problem
 
     require_kind(problem, Problem, "problem")
-    require_whole(seed=seed, bootstrap=bootstrap)
+    require_whole(seed=seed)
     require_switch(replay, "replay")
     require_switch(snap, "snap")
     schema = problem.schema
@@ -553,6 +554,8 @@ def _evaluation(
     if not is_one_of(metrics, LEVELS):
         raise DataError(f"metrics={shown(metrics)}; it must be 'headline', 'standard' or 'all'.")
     wanted = [m for m in METRICS.values() if LEVELS.index(m.level) <= LEVELS.index(metrics)]
+    if not is_whole(bootstrap, 0, 100_000):
+        raise DataError(f"bootstrap={shown(bootstrap)} is no whole number from 0 to 100,000. Use 1000.")
     totals, people = measure(wanted, evidence, resamples=bootstrap)
     judged = evidence.judged
     outcome = np.full(evidence.n, Outcome.NOT_FOUND, dtype=object)
