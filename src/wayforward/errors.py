@@ -110,8 +110,9 @@ def require(module: str, extra: str) -> ModuleType:
         ) from missing
 
 
-def did_you_mean(word: str, known: Collection[str]) -> str:
+def did_you_mean(given: object, known: Collection[str]) -> str:
     """Return " Did you mean 'x'?", or nothing if no known word is near."""
+    word = given if isinstance(given, str) else shown(given)
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     if not near:
         folded = {k.casefold(): k for k in known}
@@ -211,4 +212,4 @@ def suggest(word: object, known: Collection[object]) -> str:
     names = [str(name) for name in known]
     if not names:
         return ""
-    return did_you_mean(str(word), names) or f" Known: {', '.join(names[:12])}."
+    return did_you_mean(word, names) or f" Known: {', '.join(names[:12])}."
