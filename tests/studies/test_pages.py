@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from wayforward_studies import causes, originals
 from wayforward_studies.balanced.setting import AS_RUN
 from wayforward_studies.commands import STUDIES
 from wayforward_studies.hare.run import HareReplication
+from wayforward_studies.hare.tables import CaseResult
 from wayforward_studies.icarma.run import IcarmaReplication
 from wayforward_studies.icarma.tables import cells
 from wayforward_studies.overview import FOUND
@@ -97,6 +99,30 @@ def test_what_printed_rounds_lose_ours_keep() -> None:
         if cause is not None and "forget" in cause.text:
             found += 1
             assert ours[row["dataset"], row["base"], row["iterations"]][f"{measure}_verdict"] != "worse", row
+    assert found >= 5
+
+
+def test_shorter_steps_mend_what_they_are_said_to() -> None:
+    """Of HARE: where the length of a step is the cause of a worse number, a shorter one gives one that is not worse."""
+    page = Page.read(PAGES / "hare/steps-quick.json")
+    lines = [CaseResult.of(row, page.provenance["base GTP"], page.provenance["seeds"]) for row in page.rows]
+    found = 0
+    for number in (4, 6):
+        for row, measure in causes.worse(
+            HareReplication.laid_out(Page.read(PAGES / f"hare/table-{number}.json"))
+        ):
+            cause = causes.cause_of("hare", row, measure)
+            if cause is None or cause.unknown or "steps-quick" not in cause.text:
+                continue
+            found += 1
+            where = (row["dataset"], row["base"], row["scale"], row["iterations"])
+            words = [
+                replace(line.cells[measure], interval=None).verdict
+                for line in lines
+                if (line.case.dataset, line.case.published.base, line.case.scale, line.way.iterations)
+                == where
+            ]
+            assert words and any(word != "worse" for word in words), row
     assert found >= 5
 
 

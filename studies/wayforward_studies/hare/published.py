@@ -84,7 +84,8 @@ class HareCase:
     """Whom we ask about what: a classifier, a data set, a base method, and how far away their wishes are.
 
     What the paper does not try: answers, how people err (`study.NOISES`); pinned, False for wishes at percentiles of
-    our own distances instead of the paper's; world, 'linear' for a causal one.
+    our own distances instead of the paper's; world, 'linear' for a causal one; the base 'wachter-small', whose steps
+    are smaller than those of 'wachter', and 'face-strict', which keeps to people's limits.
     """
 
     dataset: str
@@ -106,6 +107,11 @@ class HareCase:
         return "-".join(
             [self.dataset, self.classifier, self.base, self.scale, *(word for word in more if word)]
         )
+
+    @property
+    def published(self) -> HareCase:
+        """The case of the paper that this one is compared with."""
+        return replace(self, pinned=True, base="wachter" if self.base == "wachter-small" else self.base)
 
 
 @dataclass(frozen=True)

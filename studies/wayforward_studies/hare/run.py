@@ -338,7 +338,7 @@ def _grid(cases: Sequence[HareCase], ways: Sequence[Asking], paper: int | None =
         (
             case,
             way,
-            stated.get((replace(case, pinned=True), way.printed)) if case.pinned or way.budget else None,
+            stated.get((case.published, way.printed)) if case.pinned or way.budget else None,
         )
         for case in cases
         for way in ways
@@ -367,7 +367,9 @@ _EXTRA: dict[str, tuple[str, str, list[Query]]] = {
     "steps": (
         "Tables 4 and 6 with shorter steps",
         "A direction leads a whole range away as printed (γ = 1), and the plan is taken back from there to the "
-        "boundary. Here far wishes have half as long steps and near ones a fifth, and all else is as printed.",
+        "boundary. Here far wishes have half as long steps and near ones a fifth, and all else is as printed. "
+        "Wachter's small steps are .01 of a range (elsewhere .04), its weights begin at .1 (2), and it ends at the "
+        "boundary.",
         _grid(
             [HareCase(d, base) for d in DATASETS for base in ("wachter", _NEAREST, "face")],
             (replace(HARE, step=0.5), replace(MULTI, step=0.5)),
@@ -377,7 +379,8 @@ _EXTRA: dict[str, tuple[str, str, list[Query]]] = {
             [HareCase(d, base, scale="near") for d in DATASETS for base in ("wachter", _NEAREST)],
             (replace(MULTI, step=0.2),),
             6,
-        ),
+        )
+        + _grid([HareCase(d, "wachter-small") for d in DATASETS], (BASE,), 4),
     ),
     "percentiles": (
         "Table 6 with wishes of our own: percentiles",

@@ -37,9 +37,12 @@ NOISES: dict[str, ReplyNoise] = {
 }
 
 #: Base methods as the paper has them: numbers only where its sparsity says so, nothing taken back afterwards.
-_NUMBERS = ("wachter", "growing-spheres", "face", "face-strict")
+_NUMBERS = ("wachter", "wachter-small", "growing-spheres", "face", "face-strict")
+#: The methods behind bases that are named otherwise.
+_VARIANTS = {"face-strict": "face", "wachter-small": "wachter"}
 _PLAIN: dict[str, dict[str, Any]] = {
     "wachter": {"norm": "l2"},
+    "wachter-small": {"norm": "l2", "lam": 0.1, "rate": 0.01, "steps": 100, "aim": 0.001},
     "c-chvae": {"partial": 0.0, "further": 0},
     "clue": {"adopt": "all"},
     "cruds": {"adopt": "all"},
@@ -168,7 +171,7 @@ class HareStudy:
         setting = self.setting
         if base == "face":
             return self._as_observed()
-        name = "face" if base == "face-strict" else base
+        name = _VARIANTS.get(base, base)
         wishes = setting.numbers if base in _NUMBERS else None
         made = method(name, **parameters_of(base)).with_minimal(False)  # as published
         got = made.fit(setting.problem).recommend(setting.x, 1, preferences=wishes, seed=self.seed)
@@ -247,10 +250,10 @@ def parameters_of(base: str) -> dict[str, Any]:
 
     if base == "face":
         return {"immutables": "ignore"}
-    name = "face" if base == "face-strict" else base
+    name = _VARIANTS.get(base, base)
     made: Any = method(name)
     known = {f.name for f in fields(made)}
-    return {key: value for key, value in {"shrink": False, **_PLAIN.get(name, {})}.items() if key in known}
+    return {key: value for key, value in {"shrink": False, **_PLAIN.get(base, {})}.items() if key in known}
 
 
 def measures(setting: HareSetting, after: np.ndarray, wanted: np.ndarray) -> Arrays:
@@ -281,7 +284,7 @@ def known_base(base: str) -> str | None:
     from wayforward.methods import method
 
     try:
-        method("face" if base == "face-strict" else base)
+        method(_VARIANTS.get(base, base))
     except (MethodError, ImportError) as error:
         return str(error)
     return None

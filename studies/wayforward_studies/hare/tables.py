@@ -35,6 +35,7 @@ _TIE = 0.01  # the paper prints two digits: what differs by less may be a tie
 
 NAMES = {
     "wachter": "Wachter",
+    "wachter-small": "Wachter, small steps",
     "growing-spheres": "growing spheres",
     "face": "FACE as published",
     "face-strict": "FACE within limits",
@@ -189,8 +190,8 @@ def judged(
 
 def stated_base(case: HareCase) -> float | None:
     """The paper's GTP before anybody is asked."""
-    case = replace(case, pinned=True)
-    return next((got["gtp"] for n in (1, 6) if (got := stated(n).get((case, BASE))) is not None), None)
+    found = (stated(n).get((case.published, BASE)) for n in (1, 6))
+    return next((got["gtp"] for got in found if got is not None), None)
 
 
 # -- findings ----------------------------------------------------------------------------------------------------
