@@ -32,6 +32,7 @@ STUDIES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "study": (("study.run", "Study"),),
     "mint": (("mint.run", "Mint"),),
+    "machines": (("machines.run", "Machines"),),
 }
 
 
@@ -135,7 +136,8 @@ def command(
     paper: Annotated[
         str,
         typer.Argument(
-            help="The paper: icarma, hare, pear, balanced, study or mint; overview: counts of all pages."
+            help="The paper: icarma, hare, pear, balanced, study or mint; machines: small tables under "
+            "other machines' kernels; overview: counts of all pages."
         ),
     ] = "icarma",
     tables: Annotated[

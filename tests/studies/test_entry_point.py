@@ -36,7 +36,8 @@ def test_an_unknown_paper_is_answered_with_those_that_are_known() -> None:
     got = run("replicate", "nobody")
     assert got.exit_code == 2
     assert (
-        "There is no replication of 'nobody'. Known: icarma, hare, pear, balanced, study, mint." in got.output
+        "There is no replication of 'nobody'. Known: icarma, hare, pear, balanced, study, mint, machines."
+        in got.output
     )
 
 

@@ -1,0 +1,1 @@
+"""The same small tables under the numerical kernels of other machines."""
