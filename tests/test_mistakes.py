@@ -22,6 +22,7 @@ from wayforward.errors import (
 from wayforward.impact.segregation import segregation, segregation_index
 from wayforward.impact.summaries import summariser, summarize
 from wayforward.methods.certificates import certified
+from wayforward.modalities.model import listed
 from wayforward.modalities.survival import Cox
 from wayforward.people.dialogue.questionnaire import parts_of
 from wayforward.people.elicitors import elicitor
@@ -147,6 +148,7 @@ MISTAKES = {
     "costs of honesty": (lambda c: wf.honesty(c.problem, c.ask(), costs=None), DataError, "costs=None is no list of"),
     "no methods of honesty": (lambda c: wf.honesty(c.problem, c.ask(), methods=[]), DataError, "methods is empty"),
     "a centre of no words": (lambda c: Cox({"a": 1.0}, [1.0], [0.5], {1: 2}).form(c.schema), ModelError, "column '1'"),
+    "classes of rows": (lambda c: listed(np.zeros((2, 2))), ModelError, "is no list of labels"),
     "a beta of None": (lambda c: c.segregation(beta=None), DataError, "beta must lie between 0 and 1; got None"),
     "a group that is not there": (lambda c: c.segregation(group=9), DataError, "has no group 9"),
     "points of text": (lambda c: segregation_index("a", [[1]], [[1]], [[1]]), DataError, "x1='a' holds something else"),

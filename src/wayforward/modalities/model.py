@@ -45,8 +45,11 @@ def of_function(
 def listed(classes: Sequence[Any] | None) -> tuple[Any, ...] | None:
     """Return labels as a tuple, or None. Raises: ModelError for what is no list."""
     try:
-        return None if classes is None else tuple(classes)
-    except TypeError:
+        found = None if classes is None else tuple(classes)
+        if any(np.ndim(label) for label in found or ()):
+            raise TypeError
+        return found
+    except (TypeError, ValueError):  # of lists of unlike lengths NumPy says the second
         raise ModelError(
             f"classes={shown(classes)} is no list of labels. Give one for each output of the model."
         ) from None
