@@ -32,12 +32,14 @@ class Gaussians:
         """(m, e) -> (c, m)."""
         torch = require("torch", extra="torch")
         with torch.no_grad():
-            parts = [
+            weight, mean, deviation = (
                 torch.as_tensor(a, dtype=torch.float32)[:, None]
                 for a in (np.log(self.weight + 1e-30), self.mean, np.log(self.deviation))
-            ]
+            )
             blocks = np.array_split(rows, max(1, len(rows) // _BLOCK))
-            got = [log_density(*parts, torch.as_tensor(b, dtype=torch.float32)) for b in blocks]
+            got = [
+                log_density(weight, mean, deviation, torch.as_tensor(b, dtype=torch.float32)) for b in blocks
+            ]
             return np.asarray(torch.cat(got, 1).exp().double().numpy())
 
     def sample(self, n: int, condition: int, rng: np.random.Generator) -> np.ndarray:
@@ -87,15 +89,16 @@ class Mixture:
         x, where = torch.as_tensor(rows[order], dtype=torch.float32), torch.as_tensor(at.ravel()[order])
         sizes = np.bincount(at.ravel()).tolist()
         for _ in range(DENSITY_EPOCHS):
-            parts = self._parts(known)
+            weight, mean, deviation = self._parts(known)
             if len(rows) <= _FEW:  # every row in every condition: other last bits, those of the page 'as-run'
-                got = log_density(*(part[:, None] for part in parts), x).gather(0, where[None])[0]
+                got = log_density(weight[:, None], mean[:, None], deviation[:, None], x).gather(
+                    0, where[None]
+                )[0]
             elif len(known) > _MANY:
-                got = log_density(*(part[where] for part in parts), x)
+                got = log_density(weight[where], mean[where], deviation[where], x)
             else:
-                got = torch.cat(
-                    [_block(*part, some) for *part, some in zip(*parts, x.split(sizes), strict=True)]
-                )
+                several = zip(weight, mean, deviation, x.split(sizes), strict=True)
+                got = torch.cat([_block(w, m, d, some) for w, m, d, some in several])
             adam.step(-got.mean())
 
     def _parts(self, conditions: np.ndarray) -> tuple[Any, Any, Any]:

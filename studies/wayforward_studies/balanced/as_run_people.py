@@ -40,7 +40,7 @@ class DrawnPeople:
     @property
     def here(self) -> np.ndarray:
         """(r, 2): whom the classifier refuses in the training part."""
-        return self.x[:TRAINING][self.refused]
+        return np.asarray(self.x[:TRAINING][self.refused])
 
     def score(self, rows: np.ndarray, who: np.ndarray | None = None) -> np.ndarray:
         """(..., 2) -> (...): log-odds of a yes; the same for everybody."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -86,9 +87,7 @@ class MintReplication(Replication):
             for seed in seeds:
                 decides = [seed, request.n]
                 got.append(
-                    self.checkpoints.arrays(
-                        f"mint-{seed}", decides, lambda seed=seed: measured(seed, request.n)
-                    )
+                    self.checkpoints.arrays(f"mint-{seed}", decides, partial(measured, seed, request.n))
                 )
                 tick(len(got))
         lines = tuple(_row(key, np.array([float(one[key]) for one in got])) for key in _STATED)
@@ -134,11 +133,11 @@ def problems(
 
 def priced(both: Sequence[Problem], x: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray, Any]:
     """Costs (m,), NaN where there is no way, and answers of both questions."""
-    import wayforward as wf
+    from wayforward.methods import recommend
 
     out: list[Any] = []
     for problem in both:
-        got = wf.recommend(problem, x, "mint", incumbent=False)
+        got = recommend(problem, x, "mint", incumbent=False)
         out += [np.where(got.found[:, 0], got.cost[:, 0], np.nan), got]
     return out[0], out[1], out[2], out[3]
 
