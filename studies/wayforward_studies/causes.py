@@ -80,13 +80,13 @@ CAUSES: tuple[Cause, ...] = (
     *(
         Cause(
             "hare",
-            {"base": ("wachter", "growing-spheres"), "scale": ("near",), "iterations": (5,), **where},
+            {"base": ("wachter", "growing-spheres"), "scale": ("near",), "iterations": (5,), "dataset": data},
             "Five rounds of six candidates, a whole range away as printed, hit a near wish less often than one of "
             "thirty: with steps of a fifth the same numbers are not worse ([shorter steps](hare/steps-quick.md), one "
             "seed).",
-            measures,
+            (measure,),
         )
-        for where, measures in (({}, ("gtp",)), ({"dataset": ("compas", "gmsc")}, ("gtd",)))
+        for data, measure in ((("adult", "gmsc"), "gtp"), (("compas", "gmsc"), "gtd"))
     ),
     Cause(
         "hare",

@@ -58,6 +58,7 @@ _WAYS = {
     3: "as printed; around growing spheres [in words](hare/printed.md)",
     4: "as printed",
     5: "as printed",
+    6: "as printed",
 }
 #: Every table and figure of the five papers.
 PARTS: tuple[Part, ...] = (
