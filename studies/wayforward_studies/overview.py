@@ -43,8 +43,8 @@ _CAUSES = {
     "the order of the profiles by plausibility. Nobody can know: the forms of the losses and the ranges of "
     "weights and prior, which the paper's text lost.",
     "hare": "Holds: asking brings plans nearer to what people want, in every case; more questions help; success is "
-    "kept. Does not: iterations for near wishes, and, as printed, ten of them. Nobody can know: where the paper's "
-    "wishes lie.",
+    "kept. Does not: iterations for near wishes, and, as printed, ten of them, nor five on COMPAS. Nobody can know: "
+    "where the paper's wishes lie.",
     "balanced": "Holds: EBR and IBR bring the groups nearer together by all three indices in the mean, everywhere, and "
     "cost more; the methods that seek likely places segregate on the synthetic set. Does not: how far "
     "centralization falls and what it costs, and, beyond chance, Atkinson on German and GMC. Nobody can know:"
