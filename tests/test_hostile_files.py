@@ -162,6 +162,10 @@ XGBOOST = {
     "fewer thresholds": (put(*TREES, "split_conditions", [0.5]), "values of split_conditions"),
     "fewer defaults": (put(*TREES, "default_left", []), "values of default_left"),
     "more nodes than there are": (put(*TREES, "tree_param", "num_nodes", "100000"), "as many nodes"),
+    "leaves of fewer than no outputs": (
+        put(*TREES, "tree_param", "size_leaf_vector", "-1"),
+        "several outputs",
+    ),
     "leaves of many outputs": (put(*TREES, "tree_param", "size_leaf_vector", "100000"), "several outputs"),
     "categories that are not there": (put(*TREES, "categories_nodes", [0]), "unlike lengths"),
     "a split by categories without any": (put(*TREES, "split_type", 0, 1), "by categories"),

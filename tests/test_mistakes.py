@@ -20,6 +20,7 @@ from wayforward.errors import (
     WorldError,
 )
 from wayforward.impact.segregation import segregation, segregation_index
+from wayforward.impact.society import simulate
 from wayforward.impact.summaries import summariser, summarize
 from wayforward.methods.certificates import certified
 from wayforward.modalities.model import listed
@@ -61,6 +62,12 @@ class Case:
 
     def ask(self, people=None, **options):
         return wf.recommend(self.problem, self.people if people is None else people, **options)
+
+    def model_of(self, change):
+        return wf.wrap(lambda rows: change(np.clip(rows[:, 0] / 10, 0, 1)), self.schema)
+
+    def all_of(self, **parts):
+        return wf.evaluate(self.ask(), self.problem, metrics="all", **parts)
 
     def segregation(self, **options):
         groups = wf.groups.Groups.of("c", self.table, self.schema)
@@ -149,6 +156,36 @@ MISTAKES = {
     "no methods of honesty": (lambda c: wf.honesty(c.problem, c.ask(), methods=[]), DataError, "methods is empty"),
     "a centre of no words": (lambda c: Cox({"a": 1.0}, [1.0], [0.5], {1: 2}).form(c.schema), ModelError, "column '1'"),
     "classes of rows": (lambda c: listed(np.zeros((2, 2))), ModelError, "is no list of labels"),
+    "the first row is a no": (lambda c: c.model_of(lambda s: np.r_[0.0, s[1:]]), ModelError, "by the place of a row"),
+    "odd places get more": (lambda c: c.model_of(lambda s: s * (np.arange(len(s)) % 2)), ModelError, "by the place of"),
+    "the row before": (lambda c: c.model_of(lambda s: np.r_[s[:1], s[:-1]]), ModelError, "by the place of a row"),
+    "a running maximum": (lambda c: c.model_of(np.maximum.accumulate), ModelError, "by the place of a row"),
+    "complex outputs": (lambda c: c.model_of(lambda s: s + 0.3j), ModelError, "returned complex128 values"),
+    "masked outputs": (lambda c: c.model_of(lambda s: np.ma.masked_less(s, 1e9)), ModelError, "returned masked values"),
+    "outputs of time": (lambda c: c.model_of(lambda s: s.astype("m8[s]")), ModelError, r"returned timedelta64\[s\]"),
+    "masked people": (lambda c: c.problem.reached(np.ma.masked_all((2, 3))), DataError, "has a missing value in row 0"),
+    "nobody": (lambda c: c.problem.reached(None), DataError, "The people table is a NoneType"),
+    "legal text": (lambda c: c.schema.legal("x"), DataError, "after='x' holds something else than numbers"),
+    "texts for legal": (lambda c: c.schema.legal(np.array([["x"] * 3])), DataError, "after, a ndarray, holds"),
+    "complex to decode": (lambda c: c.schema.decode(np.ones((1, 3)) + 1j), DataError, "x, a ndarray, holds something"),
+    "text for wishes": (lambda c: wf.evaluate(c.ask(), c.problem, preferences="x"), DataError, "preferences is a str"),
+    "a seed of text": (lambda c: wf.evaluate(c.ask(), c.problem, seed="a"), DataError, "seed='a' is no whole number"),
+    "an oracle of text": (lambda c: c.all_of(oracle="x"), DataError, "oracle='x' holds something else"),
+    "a density of 5": (lambda c: c.all_of(density=5), DataError, "density=5 cannot be asked"),
+    "a world of text": (lambda c: c.all_of(true_world="scm"), DataError, "true_world is a str"),
+    "cells that are lists": (lambda c: wf.Schema.infer(pd.DataFrame({"a": [[1], [2]]})), SchemaError, "no single"),
+    "cells too large": (lambda c: wf.Schema.infer(pd.DataFrame({"a": [10**400, 1]})), SchemaError, "something"),
+    "translations": (lambda c: wf.Feature(name="a", kind="real", translations=5), SchemaError, "has translations=5"),
+    "retraining": (lambda c: c.with_(retraining="x"), ProblemError, "retraining is a str. Give a Retraining"),
+    "batches for ever": (lambda c: c.wrap(batch_rows=10**9), ModelError, "Give 1 to 1,000,000"),
+    "no scenario": (lambda c: simulate(5), DataError, "scenario is a int. Give a Scenario"),
+    "nobody on a page": (lambda c: report(c.problem, c.ask(), "a.html", people=None), DataError, "people=None"),
+    "a page of 5": (lambda c: report(c.problem, c.ask(), "a.html", evaluation=5), DataError, "evaluation is a int"),
+    "no answers to join": (lambda c: wf.Recourse.concat([]), DataError, r"parts=\[\] is no list of answers"),
+    "wishes of 5": (lambda c: wf.Preferences.concat(5), PreferencesError, "parts is a int"),
+    "wishes of all": (lambda c: wf.Preferences.none(c.schema, 10**12), PreferencesError, "is no number of people"),
+    "limits of text": (lambda c: c.none.limit("a", high="+1", x="x"), PreferencesError, "x='x' holds something else"),
+    "an array for a setting": (lambda c: wf.method("c-chvae", p=np.array([1, 2])), MethodError, "has p=array"),
     "a beta of None": (lambda c: c.segregation(beta=None), DataError, "beta must lie between 0 and 1; got None"),
     "a group that is not there": (lambda c: c.segregation(group=9), DataError, "has no group 9"),
     "points of text": (lambda c: segregation_index("a", [[1]], [[1]], [[1]]), DataError, "x1='a' holds something else"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import warnings
 from collections.abc import Collection
 from types import ModuleType
 
@@ -159,15 +158,17 @@ def require_whole(error: type[WayforwardError] = DataError, least: int = 0, **gi
 
 
 def numbers_in(value: object, name: str, error: type[WayforwardError] = DataError) -> np.ndarray:
-    """Return an argument as an array of float64. Raises: the error where it holds what is no number."""
+    """Return an argument as an array of float64, NaN where masked. Raises: the error for what is no number."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # a complex number would lose a part
-            return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError, Warning):
-        raise error(
-            f"{name}={shown(value)} holds something else than numbers. Give an array of numbers."
-        ) from None
+        if np.asarray(value).dtype.kind in "cmMSU":  # NumPy would drop a part, or count seconds
+            raise TypeError
+        if isinstance(value, np.ma.MaskedArray):
+            return np.asarray(np.ma.filled(value.astype(np.float64), np.nan))
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        alone = value is None or np.isscalar(value)  # a table would show people's rows
+        what = f"{name}={shown(value)}" if alone else f"{name}, a {type(value).__name__},"
+        raise error(f"{what} holds something else than numbers. Give an array of numbers.") from None
 
 
 def names_in(value: object, name: str, error: type[WayforwardError] = DataError) -> tuple[str, ...]:

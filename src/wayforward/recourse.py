@@ -21,6 +21,7 @@ from wayforward.errors import (
     PreferencesError,
     is_one_of,
     require,
+    require_kind,
     require_switch,
     shown,
 )
@@ -382,6 +383,10 @@ class Recourse:
     @classmethod
     def concat(cls, parts: list[Recourse]) -> Recourse:
         """Answers of several groups of people, one after the other; counts and times add up."""
+        if not isinstance(parts, (list, tuple)) or not parts:
+            raise DataError(f"parts={shown(parts)} is no list of answers. Give at least one Recourse.")
+        for part in parts:
+            require_kind(part, cls, "a part")
         first = parts[0]
         if len(parts) == 1:
             return first

@@ -107,7 +107,7 @@ def test_a_data_set_of_another_package(tmp_path, monkeypatch):
     assert datasets.available("toy") and datasets.names()[-1] == "toy" and data.world is None
     assert datasets.catalogue()[-1].title == "A toy" and "Sensitive: `age`" in data.card()
     with pytest.raises(DataError, match="a data set 'toy' already"):
-        datasets.register("toy", "toys.people:build")
+        datasets.register("toy", "others.people:build")
     with pytest.raises(DataError, match="no place of a data set"):
         datasets.register("other", "toys.people")
 

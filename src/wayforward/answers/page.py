@@ -6,6 +6,7 @@ and so on, and show only what their plans touch.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ from wayforward.answers.text import (
     why_text,
 )
 from wayforward.answers.time_text import steps_text, time_text
-from wayforward.errors import DataError, require_kind
+from wayforward.errors import DataError, is_whole, require_kind, shown
 from wayforward.language import N_, catalog, gettext, language, translated, use_language, visible
 from wayforward.plain_files import as_path, write_text
 from wayforward.problem import Problem
@@ -73,7 +74,7 @@ def report(
     Raises: MissingExtra without matplotlib or Jinja2; DataError if an example does not exist, or for `keeping` of other
         people.
     """
-    from wayforward.evaluate import evaluate
+    from wayforward.evaluate import Evaluation, evaluate
 
     require_kind(problem, Problem, "problem")
     require_kind(recourse, Recourse, "recourse")
@@ -87,6 +88,7 @@ def report(
     with use_language(language):
         if evaluation is None:
             evaluation = evaluate(recourse, problem)
+        require_kind(evaluation, Evaluation, "evaluation")
         text = render(
             problem, recourse, evaluation, chosen, title or gettext("Ways forward"), limits=side_by_side,
             limits_counts=side_by_side_counts, kinds=kinds, keeping=keeping,
@@ -361,6 +363,8 @@ def features_table(schema: Schema) -> list[dict[str, str]]:
 
 
 def _checked(recourse: Recourse, people: list[int]) -> list[int]:
+    if not isinstance(people, Collection) or not all(is_whole(i, 0) for i in people):
+        raise DataError(f"people={shown(people)} is no list of people. Give their numbers, such as [0, 3].")
     for i in people:
         if not 0 <= i < recourse.n:
             raise DataError(f"There is no person {i} to show; people are numbered 0 to {recourse.n - 1}.")

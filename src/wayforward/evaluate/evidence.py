@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError
+from wayforward.errors import DataError, numbers_in
 from wayforward.evaluate import actions
 from wayforward.evaluate.distance import ReferenceScale, norms
 from wayforward.evaluate.diversity import diversity
@@ -331,7 +331,7 @@ def oracle_costs(problem: Problem, oracle: Any, n: int) -> tuple[PerPerson, Pers
         theirs = Evidence.about(oracle, problem)
         best = np.where(theirs.usable, theirs.weighted_cost, np.inf).min(1)
         return best, np.isfinite(best)
-    best = np.asarray(oracle, dtype=np.float64)
+    best = numbers_in(oracle, "oracle")
     if best.shape != (n,):
         raise DataError(
             f"The oracle has shape {best.shape}; give one cost a person: ({n},), inf where none exists."

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.errors import DataError
+from wayforward.errors import DataError, numbers_in
 from wayforward.schema import Feature, Schema, carried, read_frame
 from wayforward.shapes import Floats
 
@@ -19,6 +19,8 @@ def read_rows(schema: Schema, table: Any, what: str) -> Floats:
 
     Raises: DataError if a column is absent or an array has another width.
     """
+    if isinstance(table, np.ma.MaskedArray):
+        table = numbers_in(table, what)
     if isinstance(table, np.ndarray) and table.dtype.kind in "fiub":
         if table.ndim != 2 or table.shape[1] != schema.d:
             raise DataError(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.errors import DataError
+from wayforward.errors import DataError, require_kind
 from wayforward.evaluate import row_rules
 from wayforward.evaluate.row_world import consequences, lattice_start
 from wayforward.rules.expression import Drag
@@ -92,7 +92,11 @@ def judge(
     are asked about one option at a time.
     Raises: DataError if the preferences are for other people.
     """
+    from wayforward.preferences import Preferences
+
     n, k, _ = action.shape
+    if preferences is not None:
+        require_kind(preferences, Preferences, "preferences")
     if preferences is not None and preferences.frozen.shape[0] != n:
         raise DataError(
             f"The preferences are for {preferences.frozen.shape[0]} people and the recourse for {n}. "

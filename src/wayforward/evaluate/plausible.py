@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from wayforward.errors import DataError, shown
 from wayforward.evaluate.distance import euclidean_columns
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Mask
@@ -161,6 +162,10 @@ def log_density_of(density: Any, rows: np.ndarray) -> Floats:
         if callable(getattr(density, name, None)):
             out[real] = np.asarray(getattr(density, name)(rows[real]), dtype=np.float64)
             return out
+    if not callable(density):
+        raise DataError(
+            f"density={shown(density)} cannot be asked. Give a fitted density, or a function of rows (m, d)."
+        )
     out[real] = np.asarray(density(rows[real]), dtype=np.float64)
     return out
 

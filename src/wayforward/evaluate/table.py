@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wayforward.errors import require_kind
 from wayforward.evaluate import actions
 from wayforward.evaluate.foreign import read_rows
 from wayforward.evaluate.judge import ask_model
@@ -86,6 +87,9 @@ def _true_world(e: Evidence) -> Measured:
     world = e.true_world
     if world is None:
         return None
+    from wayforward.world import World
+
+    require_kind(world, World, "true_world")
     bound = world.bind(e.schema)
     yes = e.accepted_when(
         lambda x, acts, end: ask_model(e.problem, np.asarray(bound.consequences(x, acts)))[0]

@@ -50,7 +50,12 @@ def _check(method: Any, setting: str, declared: str, value: Any) -> None:
     holds, advice = _DECLARED[kind]
     if kind == "int" and "seed" in setting:
         holds, advice = _is_seed, "Use a whole number of 0 or more, of up to 63 bits."
-    if kind == "float" and setting in getattr(method, "endless", ()) and value == np.inf:
+    if (
+        kind == "float"
+        and setting in getattr(method, "endless", ())
+        and np.isscalar(value)
+        and value == np.inf
+    ):
         return
     if not holds(value):
         or_none = advice.rstrip(".") + ", or None." if optional else advice

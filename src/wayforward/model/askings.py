@@ -20,8 +20,11 @@ _APART = 1e-4  # outputs that differ by more are not the same; below it is what 
 
 
 def check_steady(native: Adapted, schema: Schema, pace: Pace) -> None:
-    """Ask about a few rows, again, and about one alone; pace learns how long that takes, which no later call tells of
-    so few. Raises: ModelError where the answers are not the same."""
+    """Ask about a few rows, again in the reverse order, and about one alone.
+
+    pace learns how long that takes, which no later call tells of so few. Raises: ModelError where the answers are not
+    the same.
+    """
     rows = sample_rows(schema, _ROWS, missing=False)
     checked = Checked(native.task, native.classes, native.name)
 
@@ -37,12 +40,18 @@ def check_steady(native: Adapted, schema: Schema, pace: Pace) -> None:
         if schema.carried.any():  # it may know those of its training table alone, and not an example
             return
         raise
-    again, alone = ask(rows), ask(rows[:1])
-    if _differs(first, again):
+    (out, label), alone = ask(rows[::-1]), ask(rows[:1])
+    turned = (out[::-1], label[::-1])
+    if _differs(first, turned) and _differs(first, ask(rows)):
         raise ModelError(
             f"{native.name} answers differently when it is asked again about the same rows. Make it answer alike "
             "(a fixed seed, model.eval()), or, if it is meant to be random, give wrap(..., random=True): it is then "
             f"asked {ASKINGS} times."
+        )
+    if _differs(first, turned):
+        raise ModelError(
+            f"{native.name} answers by the place of a row in its batch: {_ROWS} rows in the reverse order got other "
+            "answers. A decision about one person may not hang on others: answer each row by itself."
         )
     if _differs((first[0][:1], first[1][:1]), alone):
         raise ModelError(

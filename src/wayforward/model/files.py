@@ -276,6 +276,7 @@ def _load_xgboost(file: Path) -> Any:
     booster = xgboost.Booster()
     try:
         booster.load_model(bytearray(check_xgboost(file.read_bytes())))
+        booster.save_config()  # as when it is wrapped: now its base score is looked at, too
     except Exception as error:
         raise _broken(file, error, "an XGBoost model") from None
     return booster

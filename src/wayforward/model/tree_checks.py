@@ -105,9 +105,9 @@ def _check_learner(learner: Mapping[str, Any]) -> None:
 def _check_xgboost_tree(tree: Mapping[str, Any], width: int) -> None:
     about, left = tree["tree_param"], _whole(tree["left_children"])
     n = len(left)
-    if int(about["num_nodes"]) != n or int(about["num_feature"]) > _MOST_COLUMNS:
+    if int(about["num_nodes"]) != n or not 0 <= int(about["num_feature"]) <= _MOST_COLUMNS:
         raise ValueError("a tree has not as many nodes as it says")
-    if int(about.get("size_leaf_vector", "1")) > 1:
+    if int(about.get("size_leaf_vector", "1")) not in (0, 1):
         raise ValueError("its leaves have several outputs each, which is not read")
     there = check_tree(left, tree["right_children"], tree["split_indices"], width)
     for name in (

@@ -13,7 +13,7 @@ import numpy as np
 
 from wayforward.deadline import Pace
 from wayforward.devices import device_of
-from wayforward.errors import ModelError, shown
+from wayforward.errors import ModelError, is_whole, shown
 from wayforward.model.adapted import SINGLE, Adapted, OutputKind, WrapOptions, labelled, without_warnings
 from wayforward.model.adapters import adapter_of, library_of
 from wayforward.model.adapters.onnx_file import onnx_content, onnx_session
@@ -29,6 +29,7 @@ from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Mask
 
 _TABLES = ("pandas", "polars", "pyarrow", "dict")
+_MOST_ROWS = 1_000_000  # that a batch is padded to
 
 
 @dataclass
@@ -345,9 +346,9 @@ def _check_arguments(given: Mapping[str, Any]) -> None:
             raise ModelError(
                 f"classes={shown(classes)} is no list of two or more labels, each once. Give them in column order."
             )
-    if size is not None and (isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1):
+    if size is not None and not is_whole(size, 1, _MOST_ROWS):
         raise ModelError(
-            f"batch_rows={shown(size)} is no number of rows. Give 1 or more, or None for no padding."
+            f"batch_rows={shown(size)} is no number of rows. Give 1 to {_MOST_ROWS:,}, or None for no padding."
         )
     if not (frame is None or (isinstance(frame, str) and frame in _TABLES) or hasattr(frame, "columns")):
         raise ModelError(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from wayforward.errors import FileFormatError, PreferencesError, require_kind, shown
+from wayforward.errors import FileFormatError, PreferencesError, is_whole, numbers_in, require_kind, shown
 from wayforward.plain_files import read_json, write_text
 from wayforward.preferences.reading import (
     WISH_ABOUT,
@@ -247,7 +247,7 @@ class Preferences:
         from wayforward.schema import Schema
 
         require_kind(schema, Schema, "schema", PreferencesError)
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+        if not is_whole(n):
             raise PreferencesError(f"n={shown(n)} is no number of people. Give a whole number of at least 0.")
         shape = (n, schema.d)
         return cls(
@@ -513,7 +513,10 @@ class Preferences:
     @staticmethod
     def concat(parts: Iterable[Preferences]) -> Preferences:
         """Several groups of people as one, in order; all of the same schema."""
+        require_kind(parts, Iterable, "parts", PreferencesError)
         all_parts = list(parts)
+        for part in all_parts:
+            require_kind(part, Preferences, "a part", PreferencesError)
         if not all_parts:
             raise PreferencesError(
                 "There is nothing to join: the list of preferences is empty. Give at least one."
@@ -825,7 +828,7 @@ class Preferences:
                 "(n, d) people."
             )
         is_table = hasattr(x, "columns")
-        current, odd = self.schema.read(x) if is_table else (np.asarray(x, dtype=np.float64), {})
+        current, odd = self.schema.read(x) if is_table else (numbers_in(x, "x", PreferencesError), {})
         if current.shape != (self.n, self.d):
             raise PreferencesError(
                 f"x has shape {current.shape}; for these wishes it must be ({self.n}, {self.d})."

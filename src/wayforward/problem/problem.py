@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
-from wayforward.errors import DataError, ProblemError
+from wayforward.errors import DataError, ProblemError, require_kind
 from wayforward.language import one_line
 from wayforward.lazy import cached_property
 from wayforward.portable import Portable
@@ -151,6 +151,8 @@ class Problem(Portable):
         self.robust = None if condition is None else condition.fit(self)
         if margin is not None:
             self.robust = self.with_(margin=margin).robust
+        if retraining is not None:
+            require_kind(retraining, Retraining, "retraining", ProblemError)
         self.retraining = (
             None if retraining is None else retraining.bound(self, data)
         )  # of people as observed
@@ -447,8 +449,12 @@ class Problem(Portable):
                 done[..., j] = np.where(follows[..., j], wait + schema.delay[j], done[..., j])
         return np.asarray(done.max(-1))
 
-    def reached(self, x: Rows) -> tuple[Mask, np.ndarray]:
-        """(m, d) -> (m,) bool and (m,) probability or prediction, by the model itself in its own precision."""
+    def reached(self, x: Any) -> tuple[Mask, np.ndarray]:
+        """(m, d) or a table -> (m,) bool and (m,) probability or prediction, by the model itself, in its precision."""
+        if (
+            type(x) is not np.ndarray or x.dtype != np.float64
+        ):  # a table, or an array with parts that are hidden
+            x = self.schema.encode(x, "people")
         yes, value = np.empty(len(x), dtype=bool), np.empty(len(x))
         for start in range(0, len(x), _NATIVE_CHUNK):
             part = slice(start, start + _NATIVE_CHUNK)

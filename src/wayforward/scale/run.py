@@ -19,6 +19,7 @@ from wayforward.errors import (
     MethodError,
     PreferencesError,
     require,
+    require_function,
     require_switch,
 )
 from wayforward.methods import Method, chosen_method
@@ -112,6 +113,7 @@ def recommend_table(
     """
     chosen = _fitted(problem, method, parameters)
     check_workers(workers, on)
+    require_function(progress, "progress")
     for name, switch in (("certify", certify), ("fresh", fresh)):
         require_switch(switch, name, MethodError)
     if isinstance(rows_per_shard, bool) or not isinstance(rows_per_shard, int) or rows_per_shard < 1:

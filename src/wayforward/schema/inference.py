@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.errors import SchemaError
+from wayforward.errors import SchemaError, numbers_in
 from wayforward.schema.feature import Feature, Kind
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -28,7 +28,12 @@ def infer_feature(series: Any) -> Feature:
     import narwhals.stable.v2 as nw
 
     name, dtype = series.name, series.dtype
-    values = [v for v in series.drop_nulls().unique(maintain_order=False).to_list() if v == v]
+    try:
+        values = [v for v in series.drop_nulls().unique(maintain_order=False).to_list() if v == v]
+    except TypeError:  # cells that nothing can be compared with, such as lists
+        raise SchemaError(
+            f"Column '{name}' holds cells that are no single values. Use text or numbers."
+        ) from None
     gone = bool(series.is_null().any()) or (dtype.is_float() and bool(series.is_nan().any()))
     if not values:
         raise SchemaError(f"Column '{name}' has only missing values. Drop it.")
@@ -51,7 +56,7 @@ def infer_feature(series: Any) -> Feature:
                 f"Column '{name}' holds {type(values[0]).__name__} objects. Use text or numbers."
             )
         if all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in values):
-            return _infer_number(name, np.asarray(values, dtype=np.float64), gone, len(series))
+            return _infer_number(name, numbers_in(values, f"column '{name}'", SchemaError), gone, len(series))
         mixed = {type(v) for v in values}
         if len(mixed) > 1:
             raise SchemaError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError, RuleError, SchemaError, require_switch, shown, suggest
+from wayforward.errors import DataError, RuleError, SchemaError, numbers_in, require_switch, shown, suggest
 from wayforward.lazy import cached_property
 from wayforward.plain_files import dump_yaml, parse_yaml, read_text
 from wayforward.schema.carried import remember, remembered
@@ -306,6 +306,8 @@ class Schema:
 
     def snap(self, x: np.ndarray, columns: np.ndarray | slice | int = slice(None)) -> np.ndarray:
         """Nearest legal value of every entry; NaN stays. (..., d), or one entry a column of `columns`."""
+        if type(x) is not np.ndarray or x.dtype != np.float64:
+            x = numbers_in(x, "x")
         low, high, step = self.low[columns], self.high[columns], self.step[columns]
         grid = self.round(np.clip(x, low, high), columns)
         slack = self.slack[columns]
@@ -327,6 +329,8 @@ class Schema:
         it is given, a step binds what people set; what follows in a world may fall between two steps, as long as it
         is a whole number where the feature counts.
         """
+        if type(after) is not np.ndarray or after.dtype != np.float64:
+            after = numbers_in(after, "after")
         with np.errstate(invalid="ignore"):
             low, high, any_number = self._edges
             origin, step, _ = self.lattice
@@ -386,10 +390,7 @@ class Schema:
         Whole-number columns come back as integers where no value is missing or has a fraction, which is never cut off.
         Raises: DataError for an array of another shape, and for an index that no level has.
         """
-        try:
-            x = np.asarray(x, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise DataError(f"decode needs an (n, {self.d}) array; got {shown(x)}. Give numbers.") from None
+        x = numbers_in(x, "x")
         if x.ndim != 2 or x.shape[1] != self.d:
             raise DataError(f"decode needs an (n, {self.d}) array; got shape {x.shape}.")
         self.check_levels(x)

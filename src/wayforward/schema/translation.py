@@ -93,6 +93,10 @@ def checked(
 ) -> tuple[tuple[str, FeatureWords], ...]:
     """Return the translations of the feature `name` by their languages. Raises: SchemaError that names the place."""
     found = []
+    if not isinstance(given, (Mapping, tuple)):
+        raise SchemaError(
+            f"'{name}' has translations={shown(given)}. Give words by language: {{'de': FeatureWords(...)}}."
+        )
     pairs = given.items() if isinstance(given, Mapping) else given
     for code, one in sorted(pairs, key=lambda pair: str(pair[0])):
         if not is_one_of(code, LANGUAGES):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError, FileFormatError, WayforwardError
+from wayforward.errors import DataError, FileFormatError, WayforwardError, require_kind
 from wayforward.groups import Groups
 from wayforward.impact.segregation.dimensions import DIMENSIONS, Areas, land, places, segregation
 from wayforward.impact.society.checkpoint import read_checkpoint, write_checkpoint
@@ -605,6 +605,9 @@ def simulate(
     Example: ``simulate(Scenario(rounds=3, people=500)).figure("acceptance")``.
     Raises: DataError for pieces that do not fit; FileFormatError for a checkpoint of another run.
     """
+    require_kind(scenario, Scenario, "scenario")
+    if setting is not None:
+        require_kind(setting, Setting, "setting")
     society = Society(scenario, setting_of(scenario) if setting is None else setting, method)
     if workers != 1:
         society.method = society.method.with_workers(workers, on)

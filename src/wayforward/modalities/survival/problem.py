@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection
 from dataclasses import replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,10 @@ class SurvivalProblem:
         wrapped = wrap(
             self.model, wide, task="regression" if moment is None else "classification", verify_on=known
         )
+        if unknown := parts.keys() - signature(Problem).parameters.keys():
+            raise ProblemError(
+                f"SurvivalProblem takes no {min(unknown)}. Parts of a problem are world, cost and the like."
+            )
         self.problem = Problem(wide, wrapped, target, data=known, **parts)
 
     def rows(self, people: Any) -> Floats:
@@ -135,6 +140,7 @@ class SurvivalProblem:
 
 
 def _target(longer: Any, lifetime: Any, survives: Any, unit: str) -> Target:
+    require_kind(unit, str, "unit", ProblemError)
     if longer is not None:
         if not is_number(longer) or longer == 0:
             raise ProblemError(f"longer={longer!r} is no number other than 0. Give one, such as longer=6.")

@@ -81,7 +81,11 @@ def _array(got: Any, name: str) -> np.ndarray:
         got = got.detach().cpu().numpy()
     if hasattr(got, "to_numpy"):
         got = got.to_numpy()
+    if isinstance(got, np.ma.MaskedArray) and np.ma.is_masked(got):
+        raise ModelError(f"{name} returned masked values. Return a number or a label for every row.")
     array = np.array(got)  # a copy: it may return the same array every time
+    if array.dtype.kind in "cmM":  # as numbers they would lose a part, or be seconds
+        raise ModelError(f"{name} returned {array.dtype} values. Return numbers or labels.")
     if array.ndim == 0:
         raise ModelError(
             f"{name} returned one value, {array.item()!r}, for a batch of rows. Return one for each row."
