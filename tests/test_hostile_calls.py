@@ -367,7 +367,7 @@ ARGUMENTS = {
         )
         for v in (99, -1, 1.5, math.inf)
     },
-    "decode of text": (lambda c: c.schema.decode("x"), DataError, "decode needs"),
+    "decode of text": (lambda c: c.schema.decode("x"), DataError, "x=.x. holds something else than numbers"),
     "output": (lambda c: c.wrap(output="foo"), ModelError, "output='foo' is not known"),
     "task": (lambda c: c.wrap(task="foo"), ModelError, "task='foo' is not known"),
     "takes": (lambda c: wf.wrap(c.estimator, c.schema, takes="foo"), ModelError, "takes='foo' is not known"),

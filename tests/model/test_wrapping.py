@@ -541,7 +541,7 @@ def test_a_callable_is_handed_what_is_counted(full, full_schema, output, size):
 
 @pytest.mark.parametrize("size", [0, -3, 1.5, "many", True])
 def test_a_batch_of_no_rows_is_refused(full_schema, size):
-    with pytest.raises(ModelError, match="batch_rows=.* is no number of rows. Give 1 or more, or None"):
+    with pytest.raises(ModelError, match="batch_rows=.* is no number of rows. Give 1 to 1,000,000, or None"):
         wrap(lambda rows: np.full(len(rows), 0.5), full_schema, batch_rows=size)
 
 
