@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import ProblemError
+from wayforward.errors import ProblemError, shown
 from wayforward.language import gettext, in_english, marks, one_line
 from wayforward.schema.units import unit_text
 
@@ -62,6 +62,10 @@ class Target:
             )
         if self.interval is None and not self.labels:
             raise ProblemError(f"favourable={self.favourable!r} names no class. Give a label, or several.")
+        if any(isinstance(label, np.ndarray) for label in self.labels):
+            raise ProblemError(
+                f"favourable={shown(self.favourable)} holds rows and no labels. Give a label, or several."
+            )
         for name, value in (("threshold", self.threshold), ("margin", self.margin)):
             if not (value is None and name == "threshold") and not _is_number(value):
                 raise ProblemError(
