@@ -160,11 +160,10 @@ def require_whole(error: type[WayforwardError] = DataError, least: int = 0, **gi
 def numbers_in(value: object, name: str, error: type[WayforwardError] = DataError) -> np.ndarray:
     """Return an argument as an array of float64, NaN where masked. Raises: the error for what is no number."""
     try:
-        if np.asarray(value).dtype.kind in "cmMSU":  # NumPy would drop a part, or count seconds
+        given = np.asanyarray(value)
+        if given.dtype.kind in "cmMSU":  # NumPy would drop a part, or count seconds
             raise TypeError
-        if isinstance(value, np.ma.MaskedArray):
-            return np.asarray(np.ma.filled(value.astype(np.float64), np.nan))
-        return np.asarray(value, dtype=np.float64)
+        return np.asarray(np.ma.filled(given.astype(np.float64, copy=False), np.nan))
     except (TypeError, ValueError, OverflowError):
         alone = value is None or np.isscalar(value)  # a table would show people's rows
         what = f"{name}={shown(value)}" if alone else f"{name}, a {type(value).__name__},"

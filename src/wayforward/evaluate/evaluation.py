@@ -497,7 +497,6 @@ def evaluate_rows(
     from wayforward.problem import Problem
 
     require_kind(problem, Problem, "problem")
-    require_whole(seed=seed)
     require_switch(replay, "replay")
     require_switch(snap, "snap")
     schema = problem.schema

@@ -97,11 +97,11 @@ def judge(
     n, k, _ = action.shape
     if preferences is not None:
         require_kind(preferences, Preferences, "preferences")
-    if preferences is not None and preferences.frozen.shape[0] != n:
-        raise DataError(
-            f"The preferences are for {preferences.frozen.shape[0]} people and the recourse for {n}. "
-            "Pass the preferences of these people, in the same order."
-        )
+        if preferences.frozen.shape[0] != n:
+            raise DataError(
+                f"The preferences are for {preferences.frozen.shape[0]} people and the recourse for {n}. "
+                "Pass the preferences of these people, in the same order."
+            )
     if all_refused:
         yes, value_before = np.zeros(n, dtype=bool), np.full(n, np.nan)
     else:

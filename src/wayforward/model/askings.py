@@ -42,13 +42,13 @@ def check_steady(native: Adapted, schema: Schema, pace: Pace) -> None:
         raise
     (out, label), alone = ask(rows[::-1]), ask(rows[:1])
     turned = (out[::-1], label[::-1])
-    if _differs(first, turned) and _differs(first, ask(rows)):
-        raise ModelError(
-            f"{native.name} answers differently when it is asked again about the same rows. Make it answer alike "
-            "(a fixed seed, model.eval()), or, if it is meant to be random, give wrap(..., random=True): it is then "
-            f"asked {ASKINGS} times."
-        )
     if _differs(first, turned):
+        if _differs(first, ask(rows)):
+            raise ModelError(
+                f"{native.name} answers differently when it is asked again about the same rows. Make it answer alike "
+                "(a fixed seed, model.eval()), or, if it is meant to be random, give wrap(..., random=True): it is "
+                f"then asked {ASKINGS} times."
+            )
         raise ModelError(
             f"{native.name} answers by the place of a row in its batch: {_ROWS} rows in the reverse order got other "
             "answers. A decision about one person may not hang on others: answer each row by itself."

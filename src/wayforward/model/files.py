@@ -293,7 +293,7 @@ def _load_lightgbm(file: Path) -> Any:
         booster = lightgbm.Booster(model_str=text)
         booster.dump_model(
             num_iteration=1
-        )  # reading it for boxes does this, and some texts load and cannot be told
+        )  # as when it is wrapped: some texts load, and cannot be told again
         return booster
     except Exception as error:
         raise _broken(file, error, "a LightGBM model") from None
