@@ -74,6 +74,7 @@ SLOW = (
     "icarma",
     "ebr",
     "ibr",
+    "frace",
     "fare",  # and its tree: as many simulations as are asked for
     "efare",
 )  # to fit: for what is taken of their settings tests are there
@@ -120,6 +121,7 @@ class Target:
     call: Callable[[Any], Any]
     apart: bool = False
     most: int = 60  # draws a turn
+    places: tuple[Any, ...] = ()  # where one thing is put that is junk: arguments, columns, settings
     seen: Counter[str] = field(default_factory=Counter)
     last: Any = None
 
@@ -334,11 +336,12 @@ def with_junk(name: str, function: Callable[..., Any], honest: dict[str, Any], m
     """A call of which one argument is junk."""
 
     def call(drawn: tuple[str, Any]) -> Any:
-        if drawn[0] in ("progress", "say", "see") and callable(drawn[1]):
+        if drawn[0] in ("progress", "say", "see", "units") and callable(drawn[1]):
             return None  # what the caller's own function raises is the caller's
         return function(**honest | {drawn[0]: drawn[1]})
 
-    return Target(f"call {name}", st.tuples(st.sampled_from(sorted(honest)), CELL), call, most=most)
+    places = tuple(sorted(honest))
+    return Target(f"call {name}", st.tuples(st.sampled_from(places), CELL), call, most=most, places=places)
 
 
 def calls(folder: Path) -> list[Target]:
@@ -450,7 +453,11 @@ def calls(folder: Path) -> list[Target]:
         people = {**table, column: cells}
         wf.recommend(problem, people, budget=50).explain(0)
 
-    out.append(Target("cell", st.tuples(st.sampled_from(sorted(table)), CELL), with_cell))
+    out.append(
+        Target(
+            "cell", st.tuples(st.sampled_from(sorted(table)), CELL), with_cell, places=tuple(sorted(table))
+        )
+    )
     return out
 
 
@@ -561,7 +568,13 @@ def survival() -> list[Target]:
         *wanted,
         with_junk("Cox", lambda **one: Cox(**one).form(honest["schema"]), printed, most=30),
         with_junk("SurvivalProblem.recommend", asked.recommend, how, most=30),
-        Target("survival cell", st.tuples(st.sampled_from(sorted(some)), CELL), with_cell, most=20),
+        Target(
+            "survival cell",
+            st.tuples(st.sampled_from(sorted(some)), CELL),
+            with_cell,
+            most=20,
+            places=tuple(sorted(some)),
+        ),
     ]
 
 
@@ -763,7 +776,7 @@ def methods() -> list[Target]:
     """Every method with one setting that is junk; where it is taken, one person is asked about."""
     it = case("linear", "independent", 0, 8)
     settings_of = {name: [f.name for f in fields(type(wf.method(name))) if f.init] for name in names()}
-    pairs = st.sampled_from([(name, one) for name, all_ in settings_of.items() for one in all_])
+    pairs = tuple((name, one) for name, all_ in settings_of.items() for one in all_)
 
     def call(drawn: tuple[tuple[str, str], Any]) -> None:
         (name, setting), value = drawn
@@ -772,7 +785,7 @@ def methods() -> list[Target]:
         if name not in SLOW and not much:
             method.fit(it.problem).recommend(it.x[:1], budget=20, deadline=5.0)
 
-    return [Target("setting", st.tuples(pairs, CELL), call)]
+    return [Target("setting", st.tuples(st.sampled_from(pairs), CELL), call, places=pairs)]
 
 
 def audits(folder: Path) -> list[Target]:

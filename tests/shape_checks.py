@@ -68,7 +68,7 @@ def _shape(annotation: str) -> Any:
 
 def checked(function: FunctionType) -> Callable[..., Any]:
     """The function under a check of its shapes, or the function itself where it names none."""
-    own = function.__globals__  # a module may give a name of `shapes` to something else
+    own = inspect.unwrap(function).__globals__  # a module may give a name of `shapes` to something else
     notes = {
         name: _shape(note)
         for name, note in function.__annotations__.items()

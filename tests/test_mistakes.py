@@ -186,7 +186,7 @@ MISTAKES = {
     "wishes of all": (lambda c: wf.Preferences.none(c.schema, 10**12), PreferencesError, "is no number of people"),
     "limits of text": (lambda c: c.none.limit("a", high="+1", x="x"), PreferencesError, "x='x' holds something else"),
     "an array for a setting": (lambda c: wf.method("c-chvae", p=np.array([1, 2])), MethodError, "has p=array"),
-    "labels that are rows": (lambda c: wf.Target(np.zeros((2, 2))), ProblemError, "holds rows and no labels"),
+    "labels that are rows": (lambda c: wf.Target(np.zeros((2, 2))), ProblemError, "holds something else than labels"),
     "a beta of None": (lambda c: c.segregation(beta=None), DataError, "beta must lie between 0 and 1; got None"),
     "a group that is not there": (lambda c: c.segregation(group=9), DataError, "has no group 9"),
     "points of text": (lambda c: segregation_index("a", [[1]], [[1]], [[1]]), DataError, "x1='a' holds something else"),

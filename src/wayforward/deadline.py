@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from wayforward.errors import MethodError, shown
+from wayforward.errors import MethodError, is_real, shown
 
 DEADLINE = "deadline"  # as `Recourse.ended_by` says it
 NOT_IN_TIME = (
@@ -70,7 +70,7 @@ class Deadline:
             value = getattr(self, name)
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+            if not is_real(value):
                 raise MethodError(
                     f"deadline: {name}={shown(value)} is no number of seconds. Give one, such as 60."
                 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wayforward.errors import DeviceError, require
+from wayforward.errors import DeviceError, require, shown
 
 
 def device_of(name: Any, *, near: Any = None) -> Any:
@@ -21,6 +21,8 @@ def device_of(name: Any, *, near: Any = None) -> Any:
     torch = require("torch", extra="torch")
     if name is None:
         name = near
+    if name is not None and not isinstance(name, (str, torch.device)):
+        raise DeviceError(f"device={shown(name)} is no name of a device. Use 'cpu', 'cuda' or 'auto'.")
     if name is None or name == "cpu":
         return torch.device("cpu")
     wanted = ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
@@ -38,4 +40,4 @@ def device_of(name: Any, *, near: Any = None) -> Any:
 
 def on_processor(name: Any) -> bool:
     """Return True for the CPU, or no device; other names are tried by torch. Raises: DeviceError."""
-    return name is None or name == "cpu" or device_of(name).type == "cpu"
+    return name is None or (isinstance(name, str) and name == "cpu") or device_of(name).type == "cpu"

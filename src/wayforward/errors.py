@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from types import ModuleType
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -136,16 +137,30 @@ def require_switch(value: object, name: str, error: type[WayforwardError] = Data
         raise error(f"{name}={shown(value)} is neither True nor False. Use one of them.")
 
 
+def is_integer(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number of Python or NumPy; True, False and spans of time are none."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
+
+
+def is_real(value: object) -> TypeGuard[float]:
+    """Whether a value is a number of Python or NumPy, perhaps NaN or beyond all bounds; complex ones are none."""
+    return is_integer(value) or isinstance(value, (float, np.floating))
+
+
 def is_number(value: object) -> bool:
     """Whether a value is a finite number; True and False are none."""
-    number = isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)
-    return number and bool(-1e300 < value < 1e300)  # type: ignore[operator]
+    return is_real(value) and bool(-1e300 < value < 1e300)
 
 
 def is_whole(value: object, least: int = 0, most: int = 1_000_000_000) -> bool:
     """Whether a value is a whole number from `least` to `most`; True and False are none."""
-    number = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    return number and least <= int(value) <= most  # type: ignore[call-overload]
+    return is_integer(value) and least <= int(value) <= most
+
+
+def is_list(value: object, texts: bool = False) -> TypeGuard[Iterable[Any]]:
+    """Whether a value can be gone through; a text only where `texts`, an array without dimensions never."""
+    many = isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0
+    return many and (texts or not isinstance(value, (str, bytes)))
 
 
 def require_whole(error: type[WayforwardError] = DataError, least: int = 0, **given: object) -> None:
@@ -170,10 +185,22 @@ def numbers_in(value: object, name: str, error: type[WayforwardError] = DataErro
         raise error(f"{what} holds something else than numbers. Give an array of numbers.") from None
 
 
+def array_in(value: object, name: str, error: type[WayforwardError] = DataError) -> np.ndarray:
+    """Return an argument as an array of what it holds. Raises: the error for lists within lists of unlike lengths."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError):
+        raise error(
+            f"{name}, a {type(value).__name__}, makes no array. Give rows of equal lengths."
+        ) from None
+
+
 def names_in(value: object, name: str, error: type[WayforwardError] = DataError) -> tuple[str, ...]:
     """Return an argument as names; a text is one name. Raises: the error where it is no list of texts."""
     given = (value,) if isinstance(value, str) else value
-    if not isinstance(given, Collection) or not all(isinstance(one, str) for one in given):
+    if not (is_list(given) and isinstance(given, Collection)) or not all(
+        isinstance(one, str) for one in given
+    ):
         raise error(f"{name}={shown(value)} is no list of names. Give a list of texts.")
     return tuple(given)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from wayforward.errors import DataError, is_number, is_one_of, is_whole, shown
 from wayforward.language import Translatable, gettext, marks, pgettext, translated
+from wayforward.public import public
 from wayforward.schema import Schema, SchemaWarning
 from wayforward.schema.tables import legible_column
 
@@ -23,6 +24,7 @@ _BARE = ("yes", "no", "true", "false", "nan")  # levels that say nothing by them
 _MOST = 20  # more different labels than this are no groups but a quantity
 
 
+@public
 @dataclass(frozen=True)
 class Groups:
     """A group for each of n people. member (n,) int: position in `names`, -1 where the label is missing.
@@ -236,7 +238,9 @@ def attributes(groups: Sequence[Groups] | Groups, n: int) -> list[Groups]:
 
 def _edges(cut: Any) -> np.ndarray:
     """Return edges (m,) as numbers. Raises: DataError."""
-    numbers = isinstance(cut, (Sequence, np.ndarray)) and len(np.shape(cut)) == 1 and all(map(is_number, cut))
+    numbers = (
+        isinstance(cut, (Sequence, np.ndarray)) and getattr(cut, "ndim", 1) == 1 and all(map(is_number, cut))
+    )
     if not numbers:
         raise DataError(f"cut={shown(cut)} is no list of numbers. Give edges in order, such as [30, 60].")
     return np.asarray(cut, dtype=np.float64)

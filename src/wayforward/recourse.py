@@ -19,14 +19,17 @@ from wayforward.errors import (
     DataError,
     FileFormatError,
     PreferencesError,
+    is_integer,
     is_one_of,
     require,
     require_kind,
     require_switch,
+    require_whole,
     shown,
 )
 from wayforward.lazy import cached_property, hook
 from wayforward.plain_files import as_path, read_json, write_text, written
+from wayforward.public import public
 from wayforward.regions import Regions
 from wayforward.schema import Origin, Schema, SchemaWarning, carried, decode_column, native_table
 from wayforward.schema.notebook import small_table
@@ -77,6 +80,7 @@ class Outcome(Enum):
         return order.index(self) < order.index(other)
 
 
+@public
 @dataclass(frozen=True)
 class Recourse:
     """Up to k options for n people, cheapest first; everyone keeps a row, found or not.
@@ -324,7 +328,7 @@ class Recourse:
 
     def __getitem__(self, who: int | slice | np.ndarray) -> Recourse:
         """The answers of some of the people."""
-        if isinstance(who, (int, np.integer)):
+        if is_integer(who):
             if not -self.n <= who < self.n:
                 raise DataError(f"There is no person {who}; people are numbered 0 to {self.n - 1}.")
             who = np.array([int(who) % self.n])
@@ -373,6 +377,7 @@ class Recourse:
     @classmethod
     def of_nobody(cls, schema: Schema, k: int, method: str = "") -> Recourse:
         """The answers to no people at all."""
+        require_whole(k=k)
         slots = np.empty((0, k))
         return cls(
             schema=schema, x=np.empty((0, schema.d)), action=np.empty((0, k, schema.d)),
@@ -467,8 +472,7 @@ class Recourse:
         changes, columns that the schema does not know included. People who came as an array, or from a file, are
         decoded by the schema. Raises: DataError if there is no such option.
         """
-        if isinstance(option, bool) or not isinstance(option, (int, np.integer)) or not 0 <= option < self.k:
-            raise DataError(f"There is no option {option!r}; options are numbered 0 to {self.k - 1}.")
+        require_option(self, option)
         changed = self.rounded.changed[:, option]
         x = np.where(changed, self.rounded.after[:, option], self.x)
         origin = self.origin
@@ -1049,3 +1053,9 @@ def _preferences(data: Any, schema: Schema, n: int) -> Preferences | None:
         return Preferences.from_dict(schema, data, n)
     except PreferencesError:
         raise ValueError("preferences") from None
+
+
+def require_option(recourse: Recourse, option: object) -> None:
+    """Raise DataError where there is no option of this number."""
+    if not is_integer(option) or not 0 <= option < recourse.k:
+        raise DataError(f"There is no option {shown(option)}; options are numbered 0 to {recourse.k - 1}.")

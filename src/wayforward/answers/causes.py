@@ -20,6 +20,7 @@ from wayforward.evaluate.judge import judge
 from wayforward.language import gettext
 from wayforward.lazy import Renamed, renamed_parameters
 from wayforward.problem.rounding import rounded
+from wayforward.public import public
 from wayforward.recourse import JUDGED, Outcome, Recourse
 from wayforward.schema import Feature
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from wayforward.problem import Problem
 
 
+@public
 @dataclass(frozen=True)
 class SideBySide:
     """Two plans for one person, in sentences. `works`: the plan without causes reaches the decision when played out.
@@ -71,6 +73,7 @@ class SideBySide:
         return figure_options(self.picture, 0, titles=titles)
 
 
+@public
 def without_causes(problem: Problem) -> Problem:
     """The same problem in a world where nothing follows from an act."""
     from wayforward.problem import Problem as NewProblem
@@ -103,6 +106,7 @@ def played_out(problem: Problem, contrastive: Recourse) -> tuple[np.ndarray, np.
 
 
 @renamed_parameters(told="statements")
+@public
 def side_by_side(
     problem: Problem,
     recourse: Recourse,

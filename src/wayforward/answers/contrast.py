@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from wayforward.answers import words
 from wayforward.errors import DataError
 from wayforward.language import gettext, ngettext
+from wayforward.public import public
 from wayforward.schema import Schema, SchemaWarning
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
+@public
 @dataclass(frozen=True)
 class Contrast:
     """The nearest accepted profile of each person.
@@ -86,6 +88,7 @@ class Contrast:
         return f"{lead} {note}"
 
 
+@public
 def why(problem: Problem, people: Any, *, seed: int = 0) -> Contrast:
     """The nearest accepted profile of every person, for all people at once.
 

@@ -31,6 +31,7 @@ from wayforward.answers.text import cost_unit, outcome_label, outcome_text
 from wayforward.errors import DataError, require
 from wayforward.language import gettext, ngettext, pgettext
 from wayforward.palette import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PURPLE
+from wayforward.public import public
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ _MOST_FEATURES = 12
 _LEGEND = 38  # letters of a legend that fit below one option
 
 
+@public
 def figure_options(
     recourse: Recourse, i: int, problem: Problem | None = None, titles: Sequence[str] | None = None
 ) -> Figure:
@@ -113,6 +115,7 @@ def figure_options(
     return figure
 
 
+@public
 def figure_population(recourse: Recourse, evaluation: Evaluation | None = None, groups: Any = None) -> Figure:
     """How everybody fared: outcomes, what plans cost, which features they ask for, and by group.
 
@@ -139,6 +142,7 @@ def figure_population(recourse: Recourse, evaluation: Evaluation | None = None, 
     return figure
 
 
+@public
 def figure_coverage(
     evaluations: Evaluation | Mapping[str, Evaluation], metric: str = "cost_l1_range"
 ) -> Figure:

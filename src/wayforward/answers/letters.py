@@ -43,6 +43,7 @@ from wayforward.errors import require_kind
 from wayforward.language import day_text, gettext, ngettext, use_language, visible
 from wayforward.problem import Problem
 from wayforward.problem.rounding import rounded
+from wayforward.public import public
 from wayforward.recourse import Outcome, Recourse
 from wayforward.schema import SchemaWarning
 
@@ -103,6 +104,7 @@ class Letterhead:
         )
 
 
+@public
 def letter(
     problem: Problem,
     recourse: Recourse,

@@ -34,6 +34,7 @@ from wayforward.language import N_, catalog, gettext, language, translated, use_
 from wayforward.plain_files import as_path, write_text
 from wayforward.problem import Problem
 from wayforward.problem.rounding import rounded
+from wayforward.public import public
 from wayforward.recourse import Outcome, Recourse
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 
+@public
 def report(
     problem: Problem,
     recourse: Recourse,

@@ -9,6 +9,7 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.errors import DataError
 from wayforward.language import gettext, ngettext
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.preferences import Preferences
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 _MOST_NAMED = 4
 
 
+@public
 def wishes(preferences: Preferences, i: int) -> list[str]:
     """Person i's limits and weights as sentences; empty where they said nothing.
 

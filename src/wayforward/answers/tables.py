@@ -13,6 +13,7 @@ from wayforward.answers import words
 from wayforward.errors import require_switch
 from wayforward.language import N_, gettext, visible
 from wayforward.plain_files import as_path, written
+from wayforward.public import public
 from wayforward.recourse import Recourse
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _CAME_ABOUT = {
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
+@public
 def options_table(recourse: Recourse, i: int, changed_only: bool = True) -> list[dict[str, str]]:
     """Person i's options side by side: one row a feature, in words with units.
 
@@ -57,6 +59,7 @@ def cell(recourse: Recourse, i: int, option: int, j: int) -> str:
     return gettext(_CAME_ABOUT[words.sign(feature, before, after)], value=text)
 
 
+@public
 def plans_table(recourse: Recourse) -> list[dict[str, Any]]:
     """Everybody's options, a row for each: person, option, outcome, cost with the person's own weights and without,
     score, margin (`Recourse.margin`), gap (`Recourse.gap`), plan in words."""
@@ -87,6 +90,7 @@ def plans_table(recourse: Recourse) -> list[dict[str, Any]]:
     return rows
 
 
+@public
 def write_csv(rows: list[dict[str, Any]], path: str | Path) -> Path:
     """Write rows of equal keys to a CSV file that a spreadsheet can open safely.
 
@@ -110,6 +114,7 @@ def csv_text(rows: list[dict[str, Any]]) -> str:
     return file.getvalue()
 
 
+@public
 def features_asked(recourse: Recourse) -> list[dict[str, Any]]:
     """How often the first options ask for each feature, most asked first: feature, asked, share, up, down."""
     schema, has = recourse.schema, recourse.found[:, 0]
@@ -132,6 +137,7 @@ def features_asked(recourse: Recourse) -> list[dict[str, Any]]:
     ]
 
 
+@public
 def group_table(evaluation: Evaluation, groups: Any = None) -> list[dict[str, Any]]:
     """One row a group: people who asked, share usable with its interval, mean cost with its interval."""
     by: dict[str, dict[str, Any]] = {}

@@ -16,10 +16,11 @@ from wayforward.answers.refusal import reasons as principal_reasons
 from wayforward.answers.region_text import region_text
 from wayforward.answers.standing import needed, score_text
 from wayforward.answers.time_text import causes_first, steps_text, time_text
-from wayforward.errors import DataError, require_kind
+from wayforward.errors import DataError, is_integer, require_kind
 from wayforward.language import N_, gettext, ngettext, use_language
 from wayforward.problem.rounding import rounded
-from wayforward.recourse import Outcome, Recourse
+from wayforward.public import public
+from wayforward.recourse import Outcome, Recourse, require_option
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
@@ -59,6 +60,7 @@ _LATE: dict[Outcome, str] = {  # beside what the outcome means
 }
 
 
+@public
 def outcome_text(outcome: Outcome) -> str:
     """What an outcome means for the person, in one or two short sentences."""
     return gettext(_OUTCOME[outcome])
@@ -79,6 +81,7 @@ def outcome_label(outcome: Outcome) -> str:
     return gettext(_OUTCOME_LABEL[outcome])
 
 
+@public
 def steps(recourse: Recourse, i: int, option: int = 0) -> list[str]:
     """What person i does in one option: sentences, causes before what follows from them, then the largest change first.
 
@@ -87,9 +90,11 @@ def steps(recourse: Recourse, i: int, option: int = 0) -> list[str]:
     return [words.sentence(part) for part in _parts(person_of(recourse, i).rounded, 0, option)]
 
 
+@public
 def consequences(recourse: Recourse, i: int, option: int = 0) -> list[str]:
     """What follows from the steps without anybody acting on it: sentences; empty where nothing else moves."""
     schema, one = recourse.schema, person_of(recourse, i).rounded
+    require_option(one, option)
     moved = one.changed[0, option] & np.isnan(one.action[0, option])
     return [
         words.consequence_text(schema.features[j], one.x[0, j], one.after[0, option, j])
@@ -97,6 +102,7 @@ def consequences(recourse: Recourse, i: int, option: int = 0) -> list[str]:
     ]
 
 
+@public
 def explain(
     recourse: Recourse,
     i: int,
@@ -120,8 +126,8 @@ def _explained(recourse: Recourse, i: int, option: int | None, problem: Problem 
     if problem is not None:
         one = one.judged_by(problem) if one.unchecked else one
         one = rounded(problem, one)
-    if option is not None and (not isinstance(option, (int, np.integer)) or not 0 <= option < recourse.k):
-        raise DataError(f"There is no option {option!r}; options are numbered 0 to {recourse.k - 1}.")
+    if option is not None:
+        require_option(recourse, option)
     if one.unchecked and problem is None:
         as_stored = replace(one, unchecked=False)
         warned = gettext("This comes from a file and was not checked again, so it may not hold.")
@@ -256,7 +262,7 @@ def amiss(one: Recourse) -> list[str]:
 def person_of(recourse: Recourse, i: int) -> Recourse:
     """The answer of one person. Raises: DataError if there is no such person."""
     require_kind(recourse, Recourse, "recourse")
-    if isinstance(i, bool) or not isinstance(i, (int, np.integer)):
+    if not is_integer(i):
         raise DataError(
             f"There is no person {i!r}; people are numbered 0 to {recourse.n - 1}. Give a whole number, "
             "or a name: explain(id=...)."
@@ -280,6 +286,7 @@ def _how_many(found: int, k: int) -> str:
 
 def _parts(recourse: Recourse, i: int, option: int) -> list[str]:
     schema = recourse.schema
+    require_option(recourse, option)
     action, x = recourse.action[i, option], recourse.x[i]
     acted = ~np.isnan(action)
     size = np.abs(action - x) / schema.span

@@ -15,6 +15,7 @@ from wayforward.data.columns import levels, number, parsed
 from wayforward.data.dataset import Acts, Dataset, Entry, Source, Step, made
 from wayforward.data.files import Files, Known
 from wayforward.errors import DataError, require_kind
+from wayforward.public import public
 from wayforward.registry import Registry
 
 Build: TypeAlias = Callable[[Files, frozenset[str]], Dataset]
@@ -55,6 +56,7 @@ DATASETS = Registry(
 )
 
 
+@public
 def register(name: str, place: str) -> None:
     """Add a data set of another package: ``register("mine", "my_package.mine:build")``.
 
@@ -65,16 +67,19 @@ def register(name: str, place: str) -> None:
     DATASETS.register(name, place)
 
 
+@public
 def names() -> tuple[str, ...]:
     """The data sets that `load` knows."""
     return tuple(DATASETS)
 
 
+@public
 def catalogue() -> tuple[Entry, ...]:
     """What is known about each data set before it is read: title, size, terms, variants, who may act."""
     return tuple(_find(name)[0] for name in DATASETS)
 
 
+@public
 def available(name: str, path: str | os.PathLike[str] | None = None) -> bool:
     """Can the data set be loaded from this machine alone, without a download?"""
     entry, _ = _find(name)
@@ -82,6 +87,7 @@ def available(name: str, path: str | os.PathLike[str] | None = None) -> bool:
     return not entry.needs_files or all(files.find(key) is not None for key in entry.files)
 
 
+@public
 def load(name: str, path: str | os.PathLike[str] | None = None, variant: str | None = None) -> Dataset:
     """Load a data set.
 

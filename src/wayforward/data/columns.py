@@ -8,11 +8,13 @@ from typing import Any, Literal
 import numpy as np
 
 from wayforward.data.files import numbers, whole
+from wayforward.public import public
 from wayforward.schema import Bounds, Feature, Level
 
 Words = Mapping[Any, str] | Sequence[Level]
 
 
+@public
 def number(
     name: str,
     label: str,
@@ -27,6 +29,7 @@ def number(
     return Feature(name=name, kind=kind, label=label, low=low, high=high, bounds=bounds, **fields)
 
 
+@public
 def levels(
     name: str, label: str, kind: Literal["binary", "ordinal", "categorical"], words: Words, **fields: Any
 ) -> Feature:
@@ -35,6 +38,7 @@ def levels(
     return Feature(name=name, kind=kind, label=label, levels=tuple(words), level_labels=texts, **fields)
 
 
+@public
 def parsed(features: Sequence[Feature], raw: Mapping[str, np.ndarray], missing: str = "") -> dict[str, Any]:
     """Text columns of a file -> the values that a schema encodes; `missing` is the text of an unknown level."""
 

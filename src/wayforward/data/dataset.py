@@ -11,6 +11,7 @@ import numpy as np
 from wayforward.data.files import Known
 from wayforward.errors import DataError
 from wayforward.lazy import cached_property
+from wayforward.public import public
 from wayforward.schema import Feature, Schema
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _MARKS: dict[str, dict[str, str]] = {
 _MEANING = {"I": "fixed", "M": "follows", "A": "either way", "A+": "only up", "A-": "only down"}
 
 
+@public
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """Where a table comes from and under which terms; `url` is the page to start from."""
@@ -41,6 +43,7 @@ class Source:
     url: str
 
 
+@public
 @dataclass(frozen=True)
 class Step:
     """One thing that was done to the raw rows; `rows` is how many are left after it."""
@@ -49,6 +52,7 @@ class Step:
     rows: int
 
 
+@public
 @dataclass(frozen=True)
 class Acts:
     """Who may change what, as one source says.
@@ -86,6 +90,7 @@ class Acts:
         return Schema(schema.revise(marks).features, self.rules)
 
 
+@public
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dataset:
     """People, their labels and what is known about both.
@@ -277,6 +282,7 @@ class Dataset:
         return f"Dataset({self.name}: {self.n:,} people, {self.d} features, {chosen})"
 
 
+@public
 @dataclass(frozen=True, kw_only=True)
 class Entry:
     """What is known about a data set before it is read.
@@ -299,6 +305,7 @@ class Entry:
     needs_files: bool = True
 
 
+@public
 def made(
     entry: Entry,
     *,

@@ -15,11 +15,13 @@ import numpy as np
 
 from wayforward.errors import DataError
 from wayforward.plain_files import as_path
+from wayforward.public import public
 
 ENV = "WAYFORWARD_DATA"
 OFFLINE = "WAYFORWARD_OFFLINE"
 
 
+@public
 @dataclass(frozen=True)
 class Known:
     """A raw file that a data set reads: its sha256 (any of several), the addresses to fetch it from, its home page.
@@ -44,6 +46,7 @@ def cache_folder() -> Path:
     return Path(pooch.os_cache("wayforward"))
 
 
+@public
 @dataclass(frozen=True)
 class Files:
     """The raw files of one data set.

@@ -92,7 +92,12 @@ def private_people(
     require_kind(schema, Schema, "schema", ProblemError)
     if not is_number(width) or not 0 <= width <= 1:
         raise ProblemError(f"width={shown(width)} is no distance in ranks. Use 0 to 1, such as 0.1.")
-    if not isinstance(rows, np.ndarray) or rows.shape != (len(rows), schema.d) or rows.dtype != np.float64:
+    if (
+        not isinstance(rows, np.ndarray)
+        or rows.ndim != 2
+        or rows.shape[1] != schema.d
+        or rows.dtype != np.float64
+    ):
         rows = schema.read(rows)[0]
     budget, rng = Accountant(epsilon, delta), np.random.default_rng(seed)
     low, high = _public(schema, bounds or {})
@@ -209,7 +214,7 @@ def _drawn(
     for j, at in enumerate(own):
         part = centre[which][:, at]
         if number[j]:
-            rank = np.clip(part[:, 0] + rng.normal(0, width, n) + 0.5, 0, 1)
+            rank = np.clip(part[:, 0] + rng.normal(0, abs(width), n) + 0.5, 0, 1)
             out[:, j] = np.interp(rank, ranks[j], edges[j])
         else:
             chance = np.cumsum(np.maximum(part, 1e-9), axis=1)

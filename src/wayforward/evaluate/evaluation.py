@@ -26,6 +26,7 @@ from wayforward.errors import (
     require_switch,
     require_whole,
     shown,
+    suggest,
 )
 from wayforward.evaluate import actions as act
 from wayforward.evaluate import stats
@@ -37,6 +38,7 @@ from wayforward.evaluate.metric import LEVELS, MEANING, METRICS, UNREAD, Level, 
 from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.evaluate.unread import among_everybody, taken
 from wayforward.plain_files import write_text
+from wayforward.public import public
 from wayforward.recourse import Outcome, Recourse, count_outcomes
 from wayforward.schema.notebook import small_table
 from wayforward.shapes import Actions, Floats, Ints, Mask, People, PerPerson, PersonMask
@@ -55,6 +57,7 @@ _COSTS_BY_GROUP = (
 )  # fmt: skip
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """What `evaluate` found out. `evaluation["usable"]` is an `Estimate`; the attributes are plain numbers.
@@ -309,6 +312,8 @@ class Evaluation:
 
         The curve ends at `usable`, not at one: those without an option stay in the denominator.
         """
+        if not is_one_of(metric, self.people):
+            raise DataError(f"There is no metric {shown(metric)} of people.{suggest(metric, self.people)}")
         cost = np.sort(self.people[metric][self.refused])
         cost = cost[np.isfinite(cost)]
         return cost, np.arange(1, len(cost) + 1) / max(1, int(self.wanting.sum()))
@@ -370,6 +375,7 @@ class Evaluation:
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 
+@public
 def evaluate(
     recourse: Recourse,
     problem: Problem,
@@ -459,6 +465,7 @@ def evaluate(
     )
 
 
+@public
 def evaluate_rows(
     x: Any,
     after: Any,

@@ -18,6 +18,7 @@ from wayforward.evaluate.judge import Judged, ask_model, judge
 from wayforward.evaluate.plausible import Reference, at_least_as_likely
 from wayforward.language import N_, Translatable, gettext
 from wayforward.lazy import cached_property
+from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.shapes import Actions, Costs, Ints, Mask, OptionMask, People, PerPerson, PersonMask
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _FEWEST_ACCEPTED = 6  # reference people that plausibility can be judged by
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """One answer and all that can be said about it; each part is worked out when a metric first asks for it.

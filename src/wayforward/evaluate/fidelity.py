@@ -14,6 +14,7 @@ import numpy as np
 
 from wayforward.evaluate.judge import ask_model
 from wayforward.methods.engines.surrogate.crossings import crossings
+from wayforward.public import public
 from wayforward.scaling import scales
 from wayforward.shapes import Floats, Ints, Mask, People, PerPerson, PerRow, Rows, Who
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _CLOSE = 0.25  # deviations, as published
 
 
+@public
 @dataclass(frozen=True)
 class CounterfactualFidelity:
     """Where numbers alone turn the decision of n people, by the model and by a surrogate: actual, estimate (n, d), NaN
@@ -49,6 +51,7 @@ class CounterfactualFidelity:
         return float((self.error[there] <= self.close).mean()) if there.any() else np.nan
 
 
+@public
 def counterfactual_fidelity(
     problem: Problem,
     x: People,

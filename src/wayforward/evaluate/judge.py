@@ -24,6 +24,7 @@ import numpy as np
 from wayforward.errors import DataError, require_kind
 from wayforward.evaluate import row_rules
 from wayforward.evaluate.row_world import consequences, lattice_start
+from wayforward.public import public
 from wayforward.rules.expression import Drag
 from wayforward.shapes import Actions, Costs, OptionMask, People, PerPerson, PerRow, PersonMask, RowMask, Rows
 
@@ -65,6 +66,7 @@ class Judged:
         return np.asarray(good & self.refused[:, None])
 
 
+@public
 def second_opinion(problem: Problem, recourse: Recourse, preferences: Preferences | None = None) -> Judged:
     """Judge every option of a recourse again, one at a time and on its own: the slowest and plainest judge there is.
 

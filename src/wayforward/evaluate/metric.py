@@ -11,6 +11,7 @@ import numpy as np
 from wayforward.errors import DataError, is_one_of
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import Estimate
+from wayforward.public import public
 from wayforward.shapes import Mask, PerPerson
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ Level = Literal["headline", "standard", "all"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Share:
     """A rate: how many of `among` are hit, both (m,) bool; among None: all. people (n,): 1, 0 or NaN of each person."""
@@ -32,6 +34,7 @@ class Share:
 Measured: TypeAlias = "Share | PerPerson | None"
 
 
+@public
 @dataclass(frozen=True)
 class Metric:
     """One number of an evaluation.
@@ -75,6 +78,7 @@ UNREAD = {
 }
 
 
+@public
 def register_metric(*metrics: Metric) -> None:
     """Add metrics to the table that every later evaluation walks. Raises: DataError for a name that is taken."""
     for metric in metrics:

@@ -16,6 +16,7 @@ from wayforward.errors import DataError
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.problem.robust import AllModels, Stable, UnderNoise, WithinDelta, retrained
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Lasting", "keeps", "near_best", "retrained", "robustness"]
 
 
+@public
 @dataclass(frozen=True)
 class Lasting:
     """Rates of an answer's first options (or of `option`), each with a 95 % interval over people.
@@ -64,6 +66,7 @@ class Lasting:
         )
 
 
+@public
 def robustness(
     recourse: Recourse,
     problem: Problem,
@@ -123,6 +126,7 @@ def robustness(
     return Lasting(**out)
 
 
+@public
 def keeps(recourse: Recourse, problem: Problem, *, option: int = 0) -> Estimate:
     """Share of options that keep the problem's own condition, with a 95 % interval over people who got one.
 
@@ -152,6 +156,7 @@ class _Fresh(UnderNoise):
         return super()._noise(moved)
 
 
+@public
 def near_best(
     models: Sequence[Any], schema: Any, x: np.ndarray, y: np.ndarray, *, within: float = 0.01
 ) -> list[Any]:

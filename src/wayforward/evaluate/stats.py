@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wayforward.public import public
 from wayforward.shapes import Floats, Mask
 
 # Above this many values the percentile bootstrap and the normal interval of a mean agree to three
@@ -14,6 +15,7 @@ from wayforward.shapes import Floats, Mask
 NORMAL_ABOVE = 20_000
 
 
+@public
 @dataclass(frozen=True)
 class Estimate:
     """A number, its 95 % interval and how many values stand behind it.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import ProblemError
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.density.base import Densities, Kind, Scale
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 BETAS = (0.1, 0.3, 0.5, 0.7)
 
 
+@public
 @dataclass(frozen=True)
 class BalancePoint:
     """One beta. found: share of the refused people with an option; cost: mean of their cheapest ones (NaN: nobody).
@@ -45,6 +47,7 @@ class BalancePoint:
         return float(np.ptp(known)) if len(known) > 1 else float("nan")
 
 
+@public
 @dataclass(frozen=True)
 class BalanceCurve:
     """Points in order of beta, the first (beta 0) without any demand. names (g,) of the groups."""
@@ -67,6 +70,7 @@ class BalanceCurve:
         return out
 
 
+@public
 def balance_curve(
     problem: Problem,
     x: Any,

@@ -13,6 +13,7 @@ from wayforward.language import gettext, marks, ngettext
 from wayforward.methods import chosen_method
 from wayforward.methods.base import Method
 from wayforward.problem import Problem
+from wayforward.public import public
 from wayforward.shapes import PerPerson, PersonMask
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from wayforward.schema import Feature
 
 
+@public
 @dataclass(frozen=True)
 class Collective:
     """What a change for everybody is worth to n people who are refused today.
@@ -93,6 +95,7 @@ class Collective:
         return " ".join(parts)
 
 
+@public
 def act_together(
     problem: Problem,
     x: Any,

@@ -7,9 +7,10 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from wayforward.deadline import Deadline, now
-from wayforward.errors import MethodError, shown
+from wayforward.errors import DataError, MethodError, shown
 from wayforward.methods.base import Budget, Method, Progress
 from wayforward.methods.registry import METHODS, methods_table, names, register
+from wayforward.public import public
 from wayforward.registry import parameters_of
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from wayforward.workers import Kind
 
 
+@public
 def method(name: str, **parameters: Any) -> Method:
     """Return a method by name, with its parameters. Raises: MethodError for an unknown name or parameter."""
     found = METHODS.find(name)
@@ -43,6 +45,7 @@ def chosen_method(method: str | Method, **parameters: Any) -> Method:
     return chosen
 
 
+@public
 def recommend(
     problem: Problem,
     people: Any,

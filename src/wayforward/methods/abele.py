@@ -17,6 +17,7 @@ from wayforward.methods.lore import Lore
 from wayforward.methods.nearest_observable import thinned
 from wayforward.methods.settings import require_setting
 from wayforward.model import Access
+from wayforward.public import public
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions, Floats, Ints, Mask, People
 from wayforward.streams import Streams
@@ -29,6 +30,7 @@ _LOOKED_AT = 8  # decoded rows of a person that are looked at closely, at most
 _NO_WEIGHT = 1e-9
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Exemplars:
     """What a tree on codes shows of n people: decoded rows on both sides.
@@ -44,6 +46,7 @@ class Exemplars:
     saliency: Floats
 
 
+@public
 @dataclass
 class Abele(DecodedSettings, Lore):
     """Explain a refusal by a tree on latent codes bred around the person's own, and by rows decoded on its both sides.

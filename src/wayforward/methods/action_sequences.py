@@ -13,6 +13,7 @@ from wayforward.errors import MethodError
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.act_search import ActSearch, GoalSearch, Sequences, own_of
 from wayforward.methods.settings import check_whole
+from wayforward.public import public
 from wayforward.schema.acts import ActModel
 from wayforward.shapes import Actions, People, PersonMask
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class ActionSequences(Method):
     """Look for the cheapest sequence of acts whose end state turns the decision.

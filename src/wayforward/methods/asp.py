@@ -19,6 +19,7 @@ from wayforward.methods.engines.tree_regions import TreeRegions, forest_of
 from wayforward.methods.settings import check_choices, check_least, check_switches
 from wayforward.model import Access
 from wayforward.problem.batching import ask, tidy
+from wayforward.public import public
 from wayforward.shapes import Actions, Floats, Mask
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _SOLVES, _CONFLICTS = 60, 1_000_000  # programs of a person; conflicts in each
 
 
+@public
 @dataclass
 class Asp(Method):
     """Find the options with the fewest changes, and of these the cheapest; say how responsible each feature is.

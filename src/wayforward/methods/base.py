@@ -19,13 +19,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from wayforward.deadline import Deadline
-from wayforward.errors import MethodError, ProblemError, UnsupportedModel, require_switch, shown
+from wayforward.errors import (
+    MethodError,
+    ProblemError,
+    UnsupportedModel,
+    is_integer,
+    require_switch,
+    shown,
+)
 from wayforward.language import in_english
 from wayforward.methods.alike import Alike
 from wayforward.methods.in_time import Turn, answered_in_time, everybody_in_time
 from wayforward.methods.settings import CheckedSettings
 from wayforward.portable import Portable
 from wayforward.problem.disclosure import DisclosureWarning
+from wayforward.public import public
 from wayforward.recourse import JUDGED, Recourse
 from wayforward.schema import Origin, Schema, SchemaWarning
 from wayforward.schema.odd_rows import unread_note
@@ -47,7 +55,7 @@ Progress = Callable[[int, int], None]  # (people done, people in all)
 
 def check_k(k: object) -> None:
     """Raise MethodError for a number of options that nobody can be given."""
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= MOST_OPTIONS:
+    if not is_integer(k) or not 1 <= k <= MOST_OPTIONS:
         raise MethodError(
             f"k={shown(k)} options were asked for. Ask for k=1 or more, up to {MOST_OPTIONS:,}."
         )
@@ -55,10 +63,11 @@ def check_k(k: object) -> None:
 
 def check_seed(seed: object) -> None:
     """Raise MethodError for a seed that is no whole number."""
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+    if not is_integer(seed):
         raise MethodError(f"seed={shown(seed)} is not a whole number. Use seed=0, for example.")
 
 
+@public
 @dataclass(frozen=True)
 class Budget:
     """How much work a search may do for each person. rows: model rows; None for the method's own default.
@@ -72,7 +81,7 @@ class Budget:
     def __post_init__(self) -> None:
         if self.rows is None:
             return
-        if isinstance(self.rows, bool) or not isinstance(self.rows, (int, np.integer)):
+        if not is_integer(self.rows):
             raise MethodError(
                 f"budget={self.rows!r} is no number of model rows. Give a whole number, such as 2000, or leave it out."
             )
@@ -84,6 +93,7 @@ class Budget:
         return default if self.rows is None else min(int(self.rows), _NO_LIMIT)
 
 
+@public
 class Method(Portable, metaclass=CheckedSettings):
     """One published method. Subclasses are dataclasses whose fields are the method's parameters.
 

@@ -16,6 +16,7 @@ from wayforward.methods.engines.polish import revert, shrink
 from wayforward.methods.settings import check_choices, check_least, require_setting
 from wayforward.problem.batching import distinct_changes, tidy
 from wayforward.problem.learned import fit_generator
+from wayforward.public import public
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _ROWS = 1 << 17  # decoded rows held at once
 
 
+@public
 @dataclass
 class CChvae(Method):
     """Decode points of growing latent shells until the model accepts some; keep the nearest of them.

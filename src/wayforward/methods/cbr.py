@@ -16,6 +16,7 @@ from wayforward.methods.settings import check_least, check_switches
 from wayforward.neighbours import NeighbourIndex
 from wayforward.problem.batching import ask, tidy
 from wayforward.problem.disclosure import DisclosureWarning
+from wayforward.public import public
 from wayforward.ranks import rank_in_run
 from wayforward.scaling import ranges
 from wayforward.shapes import Actions, Floats, Ints, Mask
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _PAIRS = 1 << 22  # pairs of rows compared at once
 
 
+@public
 @dataclass
 class Cbr(Method):
     """Reuse a native counterfactual: two people of the table, one refused and one accepted, who differ in little.
@@ -130,6 +132,7 @@ class Cbr(Method):
         return who, action
 
 
+@public
 def native_pairs(no: Floats, yes: Floats, slack: Floats, width: Floats) -> tuple[Ints, Ints, Mask]:
     """Return of each row (m, d) the partner among rows (R, d) that differs in fewest features, the number of them, and
     which (m, d). Numbers within slack (d,) are the same; ties go to the least difference in widths (d,), then to the

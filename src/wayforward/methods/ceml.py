@@ -16,6 +16,7 @@ from wayforward.methods.engines.finish import farther, finished
 from wayforward.methods.settings import check_choices, check_least, check_positive, check_switches
 from wayforward.model import Access
 from wayforward.problem import MadL1
+from wayforward.public import public
 from wayforward.shapes import Actions, Floats, Ints
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class _Ellipsoids(NamedTuple):
     radius: Floats
 
 
+@public
 @dataclass
 class Ceml(Method):
     """Solve for the least change at which one of the wished classes scores more than every other one.

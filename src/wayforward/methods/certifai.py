@@ -13,6 +13,7 @@ from wayforward.methods.engines.finish import finished
 from wayforward.methods.engines.population import Evolution, Individuals, Values, by_chance, crossed
 from wayforward.methods.settings import check_least, check_switches, require_setting
 from wayforward.model import Access
+from wayforward.public import public
 from wayforward.shapes import Actions, Floats, Ints
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class Certifai(BreedingMethod):
     """Breed accepted rows: fitness is one over the cost, refused children die, the best live on.

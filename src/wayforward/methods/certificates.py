@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.deadline import OutOfTime, look, until
-from wayforward.errors import MethodError, require_kind
+from wayforward.errors import MethodError, is_integer, require_kind
 from wayforward.methods.engines.exact.forest_boxes import BOXES, ForestBoxes
 from wayforward.methods.engines.exact.line_boxes import LineBoxes
 from wayforward.methods.engines.exact.relaxed_boxes import RelaxedBoxes
@@ -54,7 +54,7 @@ def certified(recourse: Recourse, *, boxes: int = BOXES, end: float = np.inf) ->
     problem = recourse.problem
     if problem is None:
         raise MethodError("This answer was read from a file and does not know its problem. Ask again.")
-    if isinstance(boxes, bool) or not isinstance(boxes, (int, np.integer)) or boxes < 1:
+    if not is_integer(boxes) or boxes < 1:
         raise MethodError(
             f"certify={boxes!r} is no number of boxes. Give True, or a whole number such as 20000."
         )

@@ -16,6 +16,7 @@ from wayforward.methods.engines.amortised.actor_critic import ActorCritic, Actor
 from wayforward.methods.engines.latent.adoption import proposed_options
 from wayforward.methods.engines.latent.settings import DecodedSettings
 from wayforward.methods.settings import check_least, check_positive, require_setting
+from wayforward.public import public
 from wayforward.shapes import Actions
 from wayforward.tensor_files import broken_networks, in_order, numbered, read_networks, write_networks
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class Cfrl(DecodedSettings):
     """Train one network that proposes a decoded row to anybody, under whatever limits they have.

@@ -17,6 +17,7 @@ from wayforward.methods.engines.surrogate.polynomials import Polynomials, fitted
 from wayforward.methods.settings import check_least, check_switches
 from wayforward.model import Access
 from wayforward.problem.batching import ask, tidy
+from wayforward.public import public
 from wayforward.ranks import rank_in_run
 from wayforward.scaling import scales
 from wayforward.shapes import Actions, Floats, Ints, Mask
@@ -29,6 +30,7 @@ _BANDS = (-2.2, -0.41, 0.41, 2.2)  # log-odds of .1, .4, .6 and .9: rows are tak
 _WEIGHT = 9.0  # of a row on the boundary, as published
 
 
+@public
 @dataclass
 class Clear(BreedingMethod):
     """Find where each feature alone turns the decision, and explain it by an equation that has to find the same places.

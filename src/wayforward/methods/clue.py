@@ -12,6 +12,7 @@ from wayforward.methods.engines.latent.search import AdamSteps, Terms
 from wayforward.methods.engines.latent.settings import LatentSettings
 from wayforward.methods.settings import check_choices, check_least, require_setting
 from wayforward.model import Access
+from wayforward.public import public
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class Clue(LatentSettings):
     """Descend uncertainty + distance over the latent code of a variational autoencoder.

@@ -15,6 +15,7 @@ from wayforward.methods.engines.distractors import FromDistractors, distractor_v
 from wayforward.methods.engines.edits import EditSearch, Replacements
 from wayforward.methods.settings import check_least
 from wayforward.problem.batching import ask, distinct_changes
+from wayforward.public import public
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions
 
@@ -27,6 +28,7 @@ _BLOCK = 1 << 23  # numbers of candidate rows made at once
 _BIT_BY_BIT = 24  # units of which all sets may be looked at
 
 
+@public
 @dataclass
 class Comte(FromDistractors):
     """Find few units whose values, taken all from one distractor, turn the decision: a search over sets of units.

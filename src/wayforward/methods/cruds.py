@@ -14,6 +14,7 @@ from wayforward.methods.engines.latent.search import AdamSteps, Terms
 from wayforward.methods.engines.latent.settings import LatentSettings
 from wayforward.methods.settings import check_choices, check_least
 from wayforward.problem.batching import distinct_changes
+from wayforward.public import public
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _WIDER = 3.0  # how much wider w is drawn for people without an option
 
 
+@public
 @dataclass
 class Cruds(LatentSettings):
     """Keep a person's z, draw or descend w: a subspace model splits the code into what the label changes and the rest.

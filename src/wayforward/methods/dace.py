@@ -20,6 +20,7 @@ from wayforward.methods.settings import check_least, check_switches, check_whole
 from wayforward.model import Access
 from wayforward.neighbours import NeighbourIndex
 from wayforward.problem import Mahalanobis
+from wayforward.public import public
 from wayforward.scaling import thinned
 from wayforward.shapes import Actions, Floats, Rows
 
@@ -62,6 +63,7 @@ class Isolation(NamedTuple):
         return np.asarray(np.where(near, factor, np.inf).min(axis=1))
 
 
+@public
 @dataclass
 class Dace(Method):
     """Solve for the least of distance + alpha x outlier factor: both know how features hang together among people.

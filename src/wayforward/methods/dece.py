@@ -13,6 +13,7 @@ from wayforward.methods.base import Budget
 from wayforward.methods.dice import Dice, OptionSets
 from wayforward.methods.settings import check_least, require_setting
 from wayforward.problem import Population
+from wayforward.public import public
 from wayforward.shapes import Actions, Floats, Mask, Rows
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 Ranges = Mapping[str, Sequence[Any]]
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class SubgroupCounterfactuals:
     """What options say about people whose values lie within some ranges, and whom they keep there.
@@ -94,6 +96,7 @@ class SubgroupCounterfactuals:
         return out
 
 
+@public
 @dataclass
 class Dece(Dice):
     """The options of `dice` with at most a few changes each, within feasible ranges.

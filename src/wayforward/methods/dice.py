@@ -22,6 +22,7 @@ from wayforward.methods.settings import (
 )
 from wayforward.model import Access
 from wayforward.problem.batching import ask, distinct_changes
+from wayforward.public import public
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ _EVERY = 10  # steps between two looks at the hard rows
 _LEVELS = 5  # steps that an estimate of level slopes is good for
 
 
+@public
 @dataclass
 class Dice(Method):
     """k options together: least missing score and distance, greatest determinant of their likeness, by Adam.

@@ -16,6 +16,7 @@ from wayforward.methods.settings import check_choices, check_least
 from wayforward.problem.batching import distinct_changes, tidy
 from wayforward.problem.learned import problem_density
 from wayforward.problem.plausibility.balanced_search import fewer
+from wayforward.public import public
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _ROWS = 1 << 16  # proposals held at once
 
 
+@public
 @dataclass
 class Ebr(Method):
     """Explicit balanced recourse: nearest of the draws from the product of the groups' densities.

@@ -10,6 +10,7 @@ import numpy as np
 from wayforward.methods.engines.act_policy import Policy
 from wayforward.methods.fare import Fare
 from wayforward.methods.settings import check_whole
+from wayforward.public import public
 from wayforward.shapes import Floats
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class TreePolicy:
         return np.log(np.maximum(chance, _NEVER)), np.zeros(len(states))
 
 
+@public
 @dataclass
 class Efare(Fare):
     """Fit a tree to the policy of `fare`, from the state that a person is in to the next act and how far it goes.

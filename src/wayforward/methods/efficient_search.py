@@ -10,6 +10,7 @@ import numpy as np
 from wayforward.methods.actionable_recourse import ActionableRecourse
 from wayforward.methods.actionable_recourse.prepared import SearchCost
 from wayforward.methods.base import Budget
+from wayforward.public import public
 from wayforward.shapes import Actions, Mask
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class EfficientSearch(ActionableRecourse):
     """Solve for the cheapest option of a linear model; forbid the states that it took, and solve again, k times.

@@ -11,6 +11,7 @@ from wayforward.deadline import look
 from wayforward.density.nets import Adam
 from wayforward.methods.engines.amortised.perturbation import PerturbationMethod, RelaxedEffort, TrainingScore
 from wayforward.methods.settings import check_choices, check_least, check_positive, require_setting
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _CHECKS = 8  # looks at the people set apart
 
 
+@public
 @dataclass
 class Emap(PerturbationMethod):
     """Train a network g once so that x + g(x) is near and accepted; then everybody is answered in one pass.

@@ -13,6 +13,7 @@ from wayforward.methods.engines.rankings import shapley_values
 from wayforward.methods.engines.reference_values import reference_row, reference_values
 from wayforward.methods.settings import check_least
 from wayforward.model import Access
+from wayforward.public import public
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class ExplanationsWithShap(Method):
     """Change the features whose Shapley value speaks against the decision wanted, to values that people have.

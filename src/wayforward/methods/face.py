@@ -22,6 +22,7 @@ from wayforward.methods.engines.graph import (
 )
 from wayforward.methods.settings import check_choices, check_least, require_setting
 from wayforward.problem.batching import ask
+from wayforward.public import public
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions, Mask, People
 from wayforward.streams import keys_of
@@ -45,6 +46,7 @@ _FORWARD = 64  # people whose walks to all targets are worked out at once: two a
 _PAIRS = 2_000_000  # walks sorted at once
 
 
+@public
 @dataclass(frozen=True)
 class Observed:
     """Observed targets as they are, cheapest way first; NaN and inf in empty slots.
@@ -57,6 +59,7 @@ class Observed:
     path: np.ndarray
 
 
+@public
 @dataclass
 class Face(Method):
     """Walk from observed neighbour to observed neighbour, where people are dense, to an accepted one.

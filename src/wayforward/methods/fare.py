@@ -13,6 +13,7 @@ from wayforward.methods.base import Budget
 from wayforward.methods.engines.act_policy import Policy, PolicyNet, StateCode, Traces, TreeSearch
 from wayforward.methods.engines.act_search import ActSearch, States, place_within
 from wayforward.methods.settings import check_whole
+from wayforward.public import public
 from wayforward.scaling import thinned
 from wayforward.shapes import Actions, Floats
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class Fare(ActionSequences):
     """Learn from searches on refused people of the table which act comes next; then answer without a search.

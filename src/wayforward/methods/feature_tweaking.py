@@ -13,6 +13,7 @@ from wayforward.methods.engines.tree_regions import NearestInBoxes, TreeRegions,
 from wayforward.methods.settings import check_least, check_switches
 from wayforward.model import Access, FlatForest
 from wayforward.model.fast import apply_link
+from wayforward.public import public
 from wayforward.shapes import Actions, Mask
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class FeatureTweaking(Method):
     """Propose the nearest point of every leaf that says yes by itself; keep what the whole ensemble accepts.

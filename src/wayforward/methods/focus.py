@@ -18,6 +18,7 @@ from wayforward.methods.engines.tree_regions import NearestInBoxes, TreeRegions,
 from wayforward.methods.settings import check_choices, check_least, check_positive, check_switches
 from wayforward.model import Access
 from wayforward.problem.batching import ask
+from wayforward.public import public
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class Focus(Method):
     """Descend the soft forest's chance of a no plus beta x distance with Adam, all people at once; keep what turns it.

@@ -11,11 +11,13 @@ from wayforward.deadline import look
 from wayforward.density.nets import Adam, Stack
 from wayforward.methods.engines.amortised.perturbation import PerturbationMethod, Tensors, TrainingScore
 from wayforward.methods.settings import check_least, check_positive
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
 
 
+@public
 @dataclass
 class Frace(PerturbationMethod):
     """Train a residual generator x' = x + G(x, wanted decision) as one half of a GAN; then everybody in one pass.

@@ -13,6 +13,7 @@ from wayforward.methods.engines.finish import finished
 from wayforward.methods.engines.population import Evolution, Individuals, Values, features_changed, united
 from wayforward.methods.settings import check_least, check_switches
 from wayforward.model import Access
+from wayforward.public import public
 from wayforward.shapes import Actions, Floats, Ints, Mask
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ _WORSE = 1e6  # how much worse than any accepted candidate a refused one is
 _LEAD = 5
 
 
+@public
 @dataclass
 class GeCo(BreedingMethod):
     """Find options with few changes: seeds change one feature each, mutation adds a feature, crossover unites changes.

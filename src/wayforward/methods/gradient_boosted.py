@@ -15,6 +15,7 @@ from wayforward.methods.engines.tree_regions import TreeRegions, forest_of
 from wayforward.methods.nearest_observable import thinned
 from wayforward.methods.settings import check_choices, check_least, check_switches
 from wayforward.model import Access
+from wayforward.public import public
 from wayforward.shapes import Actions, Floats, Ints
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class GradientBoosted(Method):
     """Propose accepted people who share most leaves with the person: whom the model takes for nearly the same.
@@ -84,6 +86,7 @@ class GradientBoosted(Method):
         return leaf_distance(leaves[who], self.leaves_, self.weight_)
 
 
+@public
 def leaf_distance(one: Ints, other: Ints, weight: Floats) -> Floats:
     """(m, trees) and (R, trees) leaves -> (m, R) the share of trees, by weight (trees,), that separate two rows."""
     out = np.zeros((len(one), len(other)))

@@ -15,6 +15,7 @@ from wayforward.methods.engines.gradient.steps import Loss, run
 from wayforward.methods.settings import check_least, check_positive
 from wayforward.model import Access
 from wayforward.problem.batching import ask
+from wayforward.public import public
 from wayforward.shapes import Actions, Rows
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _SURE = 1.0  # the score that is aimed at where there is no table
 
 
+@public
 @dataclass
 class GradualConstruction(Method):
     """Mask and composition by turns: free the feature with the steepest score, then move all that are free.

@@ -12,6 +12,7 @@ from wayforward.methods.engines.gradient.relaxed_state import range_widths
 from wayforward.methods.engines.polish import revert, shrink
 from wayforward.methods.settings import check_least, require_setting
 from wayforward.problem.batching import ask, distinct_changes, tidy
+from wayforward.public import public
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _N_NEAREST = 4
 _ZOOM, _GROW, _DONE = 0, 1, 2
 
 
+@public
 @dataclass
 class GrowingSpheres(Method):
     """Sample a ball around each person, shrink or grow it until accepted rows appear, then undo needless changes.

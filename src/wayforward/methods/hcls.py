@@ -13,6 +13,7 @@ from wayforward.methods.engines.finish import finished
 from wayforward.methods.settings import check_least, check_switches
 from wayforward.model import Access
 from wayforward.problem.batching import ask, tidy
+from wayforward.public import public
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions, Floats, Ints, Mask
 
@@ -25,6 +26,7 @@ _HALVINGS = 40
 _LITTLE = 1e-6  # cost below which costs do not differ
 
 
+@public
 @dataclass
 class Hcls(Method):
     """Lower the risk as far as a budget of effort goes: the change that gains most score for its cost, again and again.

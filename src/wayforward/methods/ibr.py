@@ -14,12 +14,14 @@ from wayforward.errors import MethodError
 from wayforward.methods.c_chvae import CChvae
 from wayforward.methods.settings import check_choices
 from wayforward.problem.learned import fit_generator
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.groups import Groups
     from wayforward.problem import Problem
 
 
+@public
 @dataclass
 class Ibr(CChvae):
     """Implicit balanced recourse: `c-chvae` in an autoencoder whose z says as little as can be about the group.

@@ -7,7 +7,7 @@ yes that is likely from the next model (`NextModel`). The problem's judge has th
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.deadline import DEADLINE, Deadline
-from wayforward.errors import MethodError, is_one_of, shown
+from wayforward.errors import MethodError, is_list, is_one_of, shown
 from wayforward.methods.base import answer_readable
 from wayforward.preferences import Preferences
 from wayforward.problem.robust import with_robust
@@ -189,7 +189,7 @@ def kinds_beside(
 
 
 def _checked(problem: Problem, kinds: Sequence[str]) -> tuple[str, ...]:
-    if not isinstance(kinds, Iterable):
+    if not is_list(kinds, texts=True):
         raise MethodError(
             f"kinds={shown(kinds)} is no list. Give some of {', '.join(KINDS)}, or leave it out."
         )

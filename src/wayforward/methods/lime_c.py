@@ -12,6 +12,7 @@ from wayforward.methods.engines.rankings import line_weights, ranked_prefixes
 from wayforward.methods.engines.reference_values import Reference, reference_row, reference_values
 from wayforward.methods.settings import check_choices, check_least
 from wayforward.model import Access
+from wayforward.public import public
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class LimeC(Method):
     """Rank units by a line fitted to the score around the person; edit along the ranking until the decision turns.

@@ -15,6 +15,7 @@ from wayforward.methods.nearest_observable import thinned
 from wayforward.methods.settings import check_least, check_switches
 from wayforward.model import Access
 from wayforward.problem.batching import ask
+from wayforward.public import public
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class Lire(Method):
     """Propose the nearest points of the boxes that hold accepted people of the table, under the problem's cost.

@@ -13,6 +13,7 @@ from wayforward.methods.engines.surrogate.neighbourhood import Neighbourhood, dr
 from wayforward.methods.engines.surrogate.trees import LocalTrees, Toll, edges, grow
 from wayforward.methods.settings import check_choices, check_positive
 from wayforward.model import Access
+from wayforward.public import public
 from wayforward.shapes import Floats, Ints
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ Strategy = Literal["informativeness", "closest", "size", "impurity"]
 _LEAST = 1e-6  # a change of impurity that counts as one
 
 
+@public
 @dataclass
 class LocalFoilTrees(LocalTreeMethod):
     """Ask "why no rather than yes": the conditions between the person's leaf of a local tree and a leaf of yes.

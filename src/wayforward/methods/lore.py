@@ -13,6 +13,7 @@ from wayforward.methods.engines.surrogate.neighbourhood import Neighbourhood, br
 from wayforward.methods.engines.surrogate.trees import LocalTrees, grow
 from wayforward.methods.settings import check_least
 from wayforward.model import Access
+from wayforward.public import public
 from wayforward.shapes import Floats
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class Lore(LocalTreeMethod):
     """Explain a refusal by a tree fitted around the person, and go where the fewest conditions of a path are unmet.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from wayforward.errors import MethodError
+from wayforward.errors import MethodError, is_number, shown
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.complete import complete
 from wayforward.methods.engines.diverse import leaving_out
@@ -19,6 +19,7 @@ from wayforward.methods.engines.tighten import polish
 from wayforward.methods.settings import check_choices, check_least, check_positive, slope_source
 from wayforward.model import Access
 from wayforward.problem.batching import ask
+from wayforward.public import public
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _LEVELS = 4  # steps that an estimate of level slopes is good for
 _LEAST = 0.02  # share of the greatest importance that every feature has, so that no move is free
 
 
+@public
 @dataclass
 class LowProFool(Method):
     """Gradient descent on log-loss + lam x the weighted length of the change; the shortest accepted row on the way.
@@ -99,9 +101,9 @@ class LowProFool(Method):
                         f"'{self.name}' has an importance for '{name}', which is no feature. The features are: "
                         f"{', '.join(schema.names[:12])}."
                     )
-                if not (np.isfinite(value) and value >= 0):
+                if not (is_number(value) and value >= 0):
                     raise MethodError(
-                        f"'{self.name}' has importance {value} for '{name}'. Use a number of 0 or more."
+                        f"'{self.name}' has importance {shown(value)} for '{name}'. Use a number of 0 or more."
                     )
                 v[schema.index(name)] = value
         elif self.importance == "correlation" and problem.reference is not None:

@@ -17,6 +17,7 @@ from wayforward.methods.local_search import LocalSearch
 from wayforward.methods.ocean import as_if_nothing_followed
 from wayforward.methods.settings import check_least, check_positive, check_switches
 from wayforward.model import Access
+from wayforward.public import public
 from wayforward.shapes import Actions, Mask
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class Mace(Method):
     """Ask a solver whether any option costs at most so much; bisect until that is known to a thousandth.

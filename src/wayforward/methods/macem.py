@@ -9,11 +9,13 @@ from wayforward.methods.cem import Cem
 from wayforward.methods.engines.gradient.categories import Frequencies, Sampled
 from wayforward.methods.engines.gradient.relaxed_state import range_widths
 from wayforward.methods.settings import check_choices, check_least
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
 
 
+@public
 @dataclass
 class Macem(Cem):
     """The elastic-net change of `cem` by asking alone: slopes are estimated, and categories have ways of their own.

@@ -18,6 +18,7 @@ from wayforward.methods.engines.latent.adoption import proposed_options
 from wayforward.methods.engines.latent.search import Latent
 from wayforward.methods.engines.latent.settings import DecodedSettings
 from wayforward.methods.settings import check_least, check_positive
+from wayforward.public import public
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class Mahajan(DecodedSettings):
     """Train an autoencoder so that what it decodes is near, turns the decision, and keeps causal constraints.

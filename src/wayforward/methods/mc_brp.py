@@ -15,6 +15,7 @@ from wayforward.methods.engines.reference_values import reference_row, reference
 from wayforward.methods.engines.surrogate.neighbourhood import Neighbourhood, at_most, labelled, size_within
 from wayforward.methods.settings import check_least, check_switches
 from wayforward.model import Access
+from wayforward.public import public
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions, Floats, Mask
 from wayforward.streams import Streams
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _LIME = 4  # one in so many rows ranks features
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class ReasonableRanges:
     """Of n people the draws that reached the decision. x (n, d). mean, std, low, high (n, d): of what numbers were set
@@ -56,6 +58,7 @@ class ReasonableRanges:
         ]
 
 
+@public
 @dataclass
 class McBrp(BreedingMethod):
     """Draw the few features that matter most to a prediction, and keep the draws that reach the decision.
@@ -188,6 +191,7 @@ def _trend(near: Neighbourhood) -> Floats:
     return np.asarray(np.sign(np.einsum("ns,nsd->nd", score, value).round(9)))
 
 
+@public
 def tukey_fences(values: Floats) -> tuple[float, float]:
     """Return the fences of values (m,): the quartiles, and one and a half times their distance beyond."""
     if not len(values):
@@ -196,6 +200,7 @@ def tukey_fences(values: Floats) -> tuple[float, float]:
     return float(first - 1.5 * (third - first)), float(third + 1.5 * (third - first))
 
 
+@public
 def large_errors(schema: Schema, model: Any, table: Any, outcome: Any) -> tuple[Problem, Floats]:
     """State the problem of a regression's large errors: what would have to differ for a prediction to be reasonable?
 

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from wayforward.methods.mace import Mace
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
 
 
+@public
 @dataclass
 class Mint(Mace):
     """Bisect the cost of acts whose consequences turn the decision: what follows is part of the solver's formula.

@@ -16,6 +16,7 @@ from wayforward.methods.nearest_observable import thinned
 from wayforward.methods.settings import check_least, check_switches, require_setting
 from wayforward.model import Access
 from wayforward.neighbours import NeighbourIndex
+from wayforward.public import public
 from wayforward.scaling import ranges
 from wayforward.shapes import Actions, Floats, Ints
 
@@ -27,6 +28,7 @@ _CURVE = 5  # values of a feature that tell how much the score hangs on it
 _STEP = 0.1  # of mutations of numbers, in ranges
 
 
+@public
 @dataclass
 class Moc(BreedingMethod):
     """Breed options by NSGA-II in four objectives, and return the front: what nothing that was seen beats.

@@ -10,6 +10,7 @@ import numpy as np
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.references import References, l1_metric
 from wayforward.methods.settings import require_setting
+from wayforward.public import public
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class NearestObservable(Method):
     """Propose the nearest accepted people of the reference table, under the problem's cost, nearest first.

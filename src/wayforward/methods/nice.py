@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from wayforward.errors import DataError
+from wayforward.errors import DataError, array_in
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.polish import revert, shrink
 from wayforward.methods.engines.references import References, heom
@@ -16,6 +16,7 @@ from wayforward.methods.settings import check_choices, check_least
 from wayforward.model import Access
 from wayforward.neighbours import NeighbourIndex
 from wayforward.problem.batching import ask, distinct_changes
+from wayforward.public import public
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions
 
@@ -28,6 +29,7 @@ _CROWD = 2000  # accepted rows that represent all of them in the plausibility re
 _NEAR = 5
 
 
+@public
 @dataclass
 class Nice(Method):
     """Start at the person and copy one feature after another from their nearest accepted neighbour.
@@ -88,7 +90,7 @@ class Nice(Method):
 
     def _outcomes(self, problem: Problem) -> np.ndarray:
         """Return (N,) bool: reference rows whose true label is favourable."""
-        given = np.asarray(self.labels)
+        given = array_in(self.labels, "labels")
         rows = len(problem.require_reference())
         if given.shape != (rows,):
             raise DataError(

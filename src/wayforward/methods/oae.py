@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wayforward.methods.ocean import Ocean
+from wayforward.public import public
 
 
+@public
 @dataclass
 class Oae(Ocean):
     """Choose one interval between thresholds for each feature, at the least sum of costs, so that the trees say yes.

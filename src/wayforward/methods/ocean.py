@@ -15,6 +15,7 @@ from wayforward.methods.engines.finish import finished
 from wayforward.methods.engines.tree_regions import forest_of
 from wayforward.methods.settings import check_least
 from wayforward.model import Access
+from wayforward.public import public
 from wayforward.shapes import Actions, Mask
 from wayforward.world import Independent
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _FEWER = 1e-9  # of a range: what one more change costs beside, so that of equal options that with fewer comes first
 
 
+@public
 @dataclass
 class Ocean(Method):
     """Find the cheapest options against a forest or boosted trees, one after another, or prove that there are none.

@@ -13,6 +13,7 @@ from wayforward.methods.base import Budget, Method
 from wayforward.methods.settings import check_least
 from wayforward.model import Access
 from wayforward.problem.batching import ask
+from wayforward.public import public
 from wayforward.ranks import rank_in_run
 from wayforward.recourse import Recourse
 from wayforward.shapes import Actions, Floats, Ints, People
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _STEP = 0.01  # of a range: the push by which a world's effects are measured
 
 
+@public
 @dataclass
 class OrdCe(Method):
     """Weigh options of a base method together with their best order, and tell the order.
@@ -119,6 +121,7 @@ class OrdCe(Method):
         return replace(got, path=path)
 
 
+@public
 def total_effects(direct: Floats) -> Floats:
     """(d, d) direct linear effects of column on row, acyclic -> effects along all paths: the sum of all powers."""
     total, power = direct.copy(), direct
@@ -128,6 +131,7 @@ def total_effects(direct: Floats) -> Floats:
     return np.asarray(total)
 
 
+@public
 def best_order(
     far: Floats, acted: np.ndarray, induced: Floats, price: Floats, most: int
 ) -> tuple[Ints, Floats]:
@@ -153,6 +157,7 @@ def best_order(
     return best, cost
 
 
+@public
 def order_cost(far: Floats, order: Ints, induced: Floats, price: Floats) -> Floats:
     """(m,) the price of own movements when the changes far (m, d) are made in an order (m, s) of features."""
     row, own = np.arange(len(far)), np.zeros_like(far)

@@ -10,19 +10,20 @@ identification and system optimization, IEEE Trans. SMC 1(3).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import MethodError, shown
+from wayforward.errors import MethodError, is_list, shown
 from wayforward.methods.base import answer_readable, check_k
 from wayforward.methods.engines.fronts import crowding
 from wayforward.methods.kinds import MethodQuestion, shared_seconds, summed_meta, timed
 from wayforward.preferences import Preferences
 from wayforward.problem.plausibility.base import Plausibility
+from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.shapes import Floats, Mask, People
 
@@ -36,6 +37,7 @@ _QUANTILES = (0.1, 0.3, 0.5, 0.7)  # of how plausible accepted people are
 _SAME = 1e-9  # two values of an objective that differ by less, as a share, are the same
 
 
+@public
 def pareto_options(
     problem: Problem,
     method: Method,
@@ -86,6 +88,7 @@ def pareto_options(
     return answer_readable(problem, people, answer, nobody, preferences, id=id, strict=strict)
 
 
+@public
 def objective_values(
     recourse: Recourse, objectives: Sequence[str], plausibility: Plausibility | None = None
 ) -> Floats:
@@ -97,6 +100,7 @@ def objective_values(
     return np.where(recourse.found[:, :, None], value, np.inf)
 
 
+@public
 def unbeaten(value: Floats) -> Mask:
     """(n, k) bool: no other option of the person is as good in every objective (n, k, o) and better in one."""
     with np.errstate(invalid="ignore"):
@@ -110,7 +114,7 @@ def unbeaten(value: Floats) -> Mask:
 def _checked(
     problem: Problem, objectives: Sequence[str], plausibility: Plausibility | None
 ) -> tuple[str, ...]:
-    if not isinstance(objectives, Iterable):
+    if not is_list(objectives, texts=True):
         raise MethodError(
             f"pareto={shown(objectives)} is no list. Give two or more of {', '.join(OBJECTIVES)}, or leave it out."
         )

@@ -13,6 +13,7 @@ from wayforward.methods.engines.polish import revert
 from wayforward.methods.engines.population import Evolution, Individuals, Values, crossed
 from wayforward.methods.settings import check_least, require_setting
 from wayforward.model import Access
+from wayforward.public import public
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions, Floats, Ints
 
@@ -25,6 +26,7 @@ _FRESH = 5  # one child in so many begins anew
 _CHANGES, _COST = 0.6, 0.2  # weights of the share of features changed and of the cost, as published
 
 
+@public
 @dataclass
 class PermuteAttack(BreedingMethod):
     """Give a few features values that other people have there, until the decision turns with as few changes as can be.

@@ -15,6 +15,7 @@ from wayforward.methods.engines.latent.settings import DecodedSettings
 from wayforward.methods.engines.population import Evolution, Individuals, blended
 from wayforward.methods.nearest_observable import thinned
 from wayforward.methods.settings import check_least, require_setting
+from wayforward.public import public
 from wayforward.shapes import Actions, Floats, Ints, Mask
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class _Herd(NamedTuple):
         return _Herd(self.z[some], self.adopts[some], self.found.take(some), self.value[some])
 
 
+@public
 @dataclass
 class PlausibleCounterfactuals(DecodedSettings, BreedingMethod):
     """Breed codes of an autoencoder by NSGA-II in three objectives, and return the front: what nothing seen beats.

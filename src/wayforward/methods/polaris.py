@@ -18,6 +18,7 @@ from wayforward.model import Access
 from wayforward.problem.batching import distinct_changes
 from wayforward.problem.growing_boxes import Growing
 from wayforward.problem.nearest_no import certifiable, nearest_no
+from wayforward.public import public
 from wayforward.shapes import Actions, Floats, Mask
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ _SAME = 1e-12  # costs this close are equal
 _KEPT = 4  # answers of programs a person and seed that are tried
 
 
+@public
 @dataclass
 class Polaris(Method):
     """Walk through the linear pieces of a network to the least change around which a whole box turns the decision.

@@ -13,6 +13,7 @@ from wayforward.methods.engines.reference_values import Reference, reference_row
 from wayforward.methods.settings import check_choices
 from wayforward.model import Access
 from wayforward.problem.batching import ask, distinct_changes
+from wayforward.public import public
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions
 
@@ -24,6 +25,7 @@ _SPARE = 3  # rivals beyond the options that are wanted, and changes beyond thos
 _LEAD = 1e-12
 
 
+@public
 @dataclass
 class Prince(Method):
     """For each rival undo what helps today's winner most against it, until the rival leads; the smallest set wins.

@@ -13,6 +13,7 @@ from wayforward.methods.engines.confidence_search import edge, scaled
 from wayforward.methods.engines.polish import shrink
 from wayforward.methods.settings import require_setting
 from wayforward.problem.batching import ask
+from wayforward.public import public
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions
 
@@ -46,6 +47,7 @@ class Rays:
         return np.where(go, value, self.level[rows])
 
 
+@public
 @dataclass
 class Probabilistic(Method):
     """Search every set of features to act on, and for each the cheapest values that keep the problem's promise.

@@ -14,11 +14,13 @@ from wayforward.methods.roar import RobustDescent, check_otherwise
 from wayforward.methods.settings import check_choices, check_least, require_setting
 from wayforward.model import Access
 from wayforward.problem.robust import Robust, UnderNoise, linear_slope
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
 
 
+@public
 @dataclass
 class Probe(RobustDescent):
     """Descend distance until the invalidation rate, the chance that an error undoes the option, is `rate` or less.

@@ -12,6 +12,7 @@ from wayforward.methods.engines.gradient.relaxed_state import range_widths
 from wayforward.methods.settings import check_least, check_positive
 from wayforward.model import Access
 from wayforward.problem.batching import distinct_changes, tidy
+from wayforward.public import public
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _ROWS = 256  # options moved at once
 
 
+@public
 @dataclass
 class Rbr(Method):
     """Take options of a base method and climb the worst-case odds of a yes, within a little more cost.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wayforward.errors import MethodError
+from wayforward.public import public
 from wayforward.registry import Registry
 
 METHODS = Registry(
@@ -95,11 +96,13 @@ register = METHODS.register
 _COLUMNS = ("summary", "needs", "needs_data", "exact", "citation")
 
 
+@public
 def names() -> tuple[str, ...]:
     """Return the names of all methods."""
     return tuple(METHODS)
 
 
+@public
 def methods_table() -> list[dict[str, Any]]:
     """Return one row for each method: name, summary, needs (Access), needs_data, exact, citation."""
     return [

@@ -13,6 +13,7 @@ from wayforward.methods.engines.exact.relaxed_search import cheapest_in_boxes
 from wayforward.methods.local_search import LocalSearch
 from wayforward.methods.settings import check_least
 from wayforward.model import Access
+from wayforward.public import public
 from wayforward.shapes import Actions, Mask
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class ReluMilp(Method):
     """Search boxes of rows, the one that can be cheapest first, until nothing can be cheaper than what was found.

@@ -10,6 +10,7 @@ from wayforward.methods.engines.latent.adoption import descended_options
 from wayforward.methods.engines.latent.search import AdamSteps, Terms
 from wayforward.methods.engines.latent.settings import LatentSettings
 from wayforward.methods.settings import check_choices, check_least
+from wayforward.public import public
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 Loss = Literal["bce", "hinge", "squared"]
 
 
+@public
 @dataclass
 class Revise(LatentSettings):
     """Descend weight x loss(decision) + lam x distance over the latent code of a variational autoencoder.

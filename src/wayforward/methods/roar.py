@@ -16,6 +16,7 @@ from wayforward.methods.settings import check_choices, check_least, require_sett
 from wayforward.methods.wachter import Wachter
 from wayforward.model import Access
 from wayforward.problem.robust import Robust, WithinDelta, with_robust
+from wayforward.public import public
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class RobustDescent(Method):
         return robust_options(self.robust_, self.plain_, people, k, streams, budget)
 
 
+@public
 @dataclass
 class Roar(RobustDescent):
     """Descend distance and the worst score over all weights within rho, until even that turns the decision.

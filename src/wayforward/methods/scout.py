@@ -17,6 +17,7 @@ from wayforward.methods.engines.rankings import ranked_prefixes
 from wayforward.methods.settings import check_least
 from wayforward.model import Access
 from wayforward.problem.batching import distinct_changes
+from wayforward.public import public
 from wayforward.shapes import Actions, Rows
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Attributions(Descent):
         return out[0], out[1], out[2]
 
 
+@public
 @dataclass
 class Scout(FromDistractors):
     """Replace what tells today's class from the wanted one, the most telling first, until the decision turns.

@@ -10,6 +10,7 @@ from wayforward.methods.engines.edits import EditSearch, Order, Replacements
 from wayforward.methods.engines.reference_values import Reference, reference_row, reference_values
 from wayforward.methods.settings import check_choices, check_least
 from wayforward.model import Access
+from wayforward.public import public
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class Sedc(Method):
     """Set units to a reference value, best first: expand the set with the highest score by one unit more.

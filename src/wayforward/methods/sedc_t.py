@@ -11,6 +11,7 @@ from wayforward.methods.base import Budget
 from wayforward.methods.engines.edits import EditSearch, Replacements, by_score
 from wayforward.methods.engines.reference_values import reference_values
 from wayforward.methods.sedc import Sedc
+from wayforward.public import public
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class SedcT(Sedc):
     """Set units to a reference value, best first: expand the set with the largest lead of the wanted class.

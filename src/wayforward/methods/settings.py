@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from wayforward.errors import MethodError, is_one_of, shown
+from wayforward.errors import MethodError, is_integer, is_number, is_one_of, is_real, shown
 
 if TYPE_CHECKING:
     from wayforward.methods.base import Method
@@ -62,21 +62,16 @@ def _check(method: Any, setting: str, declared: str, value: Any) -> None:
         raise MethodError(f"'{method.name}' has {setting}={shown(value)}. {or_none}")
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
 def _is_seed(value: Any) -> bool:
-    return _is_whole(value) and 0 <= value < 2**63
+    return is_integer(value) and 0 <= value < 2**63
 
 
 def _is_count(value: Any) -> bool:
-    return _is_whole(value) and 0 <= value <= MOST
+    return is_integer(value) and 0 <= value <= MOST
 
 
 def _is_amount(value: Any) -> bool:
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    return number and bool(0 <= value < 1e300)
+    return is_real(value) and bool(0 <= value < 1e300)
 
 
 def _is_path(value: Any) -> bool:
@@ -84,11 +79,15 @@ def _is_path(value: Any) -> bool:
 
 
 def _are_whole(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str) and all(map(_is_whole, value))
+    return isinstance(value, Sequence) and not isinstance(value, str) and all(map(_is_count, value))
 
 
 def _are_amounts(value: Any) -> bool:
     return isinstance(value, Mapping) and all(isinstance(k, str) and _is_amount(v) for k, v in value.items())
+
+
+def _are_weights(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(k, str) and is_number(v) for k, v in value.items())
 
 
 def _has(*names: str) -> Callable[[Any], bool]:
@@ -104,17 +103,15 @@ _DECLARED: dict[str, tuple[Callable[[Any], bool], str]] = {
     "str": (lambda value: isinstance(value, str), "Use a text."),
     "Path | str": (_is_path, "Use a path."),
     "Tick": (callable, "Use a function."),
-    "Sequence[int]": (_are_whole, "Use a list of whole numbers."),
-    "tuple[int, ...]": (_are_whole, "Use a tuple of whole numbers."),
+    "Sequence[int]": (_are_whole, "Use a list of whole numbers of 0 or more."),
+    "tuple[int, ...]": (_are_whole, "Use a tuple of whole numbers of 0 or more."),
     "Mapping[str, float]": (_are_amounts, "Use names with a number of 0 or more each."),
     "str | Mapping[str, float]": (
         lambda value: isinstance(value, str) or _are_amounts(value),
         "Use a word, or names with a number of 0 or more each.",
     ),
     "Mapping[str, Mapping[str, float]]": (
-        lambda value: (
-            isinstance(value, Mapping) and all(isinstance(part, Mapping) for part in value.values())
-        ),
+        lambda value: isinstance(value, Mapping) and all(map(_are_weights, value.values())),
         "Use {name: {name: number}}.",
     ),
     "Sequence[Any]": (lambda value: isinstance(value, (list, tuple)), "Use a list."),
@@ -150,7 +147,7 @@ def check_whole(part: Named, **least: int) -> None:
     """Check that settings are whole numbers of at least so much. Raises: MethodError."""
     for setting, low in least.items():
         value = getattr(part, setting)
-        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        whole = is_integer(value)
         require_setting(part, setting, whole and value >= low, f"Use a whole number of {low} or more.")
 
 

@@ -9,12 +9,14 @@ import numpy as np
 
 from wayforward.methods.engines.rankings import shapley_values
 from wayforward.methods.lime_c import LimeC
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class ShapC(LimeC):
     """Rank units by their Shapley values, of replacing them, and edit along the ranking until the decision turns.

@@ -9,8 +9,10 @@ from wayforward.methods.engines.edits import Order
 from wayforward.methods.engines.reference_values import Reference
 from wayforward.methods.sedc import Sedc
 from wayforward.model import Access
+from wayforward.public import public
 
 
+@public
 @dataclass
 class ShapCounterfactuals(Sedc):
     """Replace features by their mean, or another value, until the decision turns: most gain in score per cost first.

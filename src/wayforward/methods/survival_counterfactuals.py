@@ -15,6 +15,7 @@ from wayforward.methods.engines.population import Evolution, Individuals
 from wayforward.methods.settings import check_least, check_switches
 from wayforward.model import Access
 from wayforward.problem.batching import ask, tidy
+from wayforward.public import public
 from wayforward.shapes import Actions, Floats, Ints, Mask
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _FARTHER = (1.0, 1.02, 1.1, 1.3)  # of the way: rounding to legal values may hav
 _WORSE = 1e6  # how much worse than any accepted particle a refused one is
 
 
+@public
 @dataclass
 class SurvivalCounterfactuals(BreedingMethod):
     """Find the nearest profile of which the model says what is wanted, such as 6 more months (`SurvivalProblem`).

@@ -16,6 +16,7 @@ from wayforward.methods.settings import check_choices, check_least
 from wayforward.model import Access
 from wayforward.problem.batching import ask, distinct_changes, tidy
 from wayforward.problem.robust import Stable, with_robust
+from wayforward.public import public
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class Trex(Method):
     """Take options of a base method and move each towards stable accepted people until it is stable itself.

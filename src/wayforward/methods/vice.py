@@ -12,6 +12,7 @@ from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.edits import EditSearch
 from wayforward.methods.settings import check_least
 from wayforward.model import Access
+from wayforward.public import public
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class BinSteps:
         return np.where(np.isnan(x), np.nan, at)
 
 
+@public
 @dataclass
 class Vice(Method):
     """Move features by one bin up or down, each time the step with the highest score, until the decision turns.

@@ -12,6 +12,7 @@ from wayforward.methods.engines.distractors import FromDistractors, distractor_v
 from wayforward.methods.engines.edits import EditSearch, Replacements, Swaps
 from wayforward.methods.settings import check_least
 from wayforward.problem.batching import distinct_changes
+from wayforward.public import public
 from wayforward.shapes import Actions
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _TINY = 1e-300
 
 
+@public
 @dataclass
 class VisualCounterfactuals(FromDistractors):
     """Replace one part after another by a part of a distractor, which has the wanted answer, until the decision turns.

@@ -18,6 +18,7 @@ from wayforward.methods.engines.tighten import polish
 from wayforward.methods.settings import check_choices, check_least, check_positive, slope_source
 from wayforward.model import Access
 from wayforward.problem.batching import ask
+from wayforward.public import public
 from wayforward.ranks import rank_in_run
 from wayforward.shapes import Actions
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _EARLY = 3  # doublings before single changes are tried
 
 
+@public
 @dataclass
 class Wachter(Method):
     """Descend lam x (missing score)^2 + distance, all people at once, doubling lam until the decision turns.

@@ -13,6 +13,7 @@ from wayforward.methods.engines.robust_search import same_people
 from wayforward.methods.engines.surrogate.crossings import crossings
 from wayforward.methods.settings import check_choices, check_least
 from wayforward.neighbours import NeighbourIndex
+from wayforward.public import public
 from wayforward.scaling import scales
 from wayforward.shapes import Actions, Floats, Ints, Mask
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 Weights = Literal["neighbours", "importance", "uniform"]
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Margins:
     """How far each feature alone may move while the decision stays a yes, for n people whom the model accepts.
@@ -54,6 +56,7 @@ class Margins:
         return out
 
 
+@public
 @dataclass
 class WeightedCounterfactuals(Method):
     """Search with another method under costs in which features that separate the accepted from the refused are cheap.
@@ -155,6 +158,7 @@ class WeightedCounterfactuals(Method):
         return Margins(schema, who, x, down, up, ~found.levels)
 
 
+@public
 def explained(schema: Schema, rows: Floats, yes: Mask) -> Floats:
     """(d,): how strongly each feature of rows (m, d) goes with the decision yes (m,), from 0 to 1.
 

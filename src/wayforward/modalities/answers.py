@@ -12,7 +12,7 @@ import numpy as np
 
 from wayforward.answers import Letterhead
 from wayforward.answers.text import nothing_text
-from wayforward.errors import DataError, is_one_of
+from wayforward.errors import DataError, is_integer, is_one_of
 from wayforward.language import gettext, language, use_language
 from wayforward.plain_files import as_path, write_text
 from wayforward.recourse import Outcome, Recourse
@@ -182,7 +182,7 @@ class UnitRecourse(ABC):
         return row
 
     def _row(self, i: int) -> int:
-        if not isinstance(i, (int, np.integer)) or not -self.recourse.n <= i < self.recourse.n:
+        if not is_integer(i) or not -self.recourse.n <= i < self.recourse.n:
             raise DataError(self._missing(i))
         return int(i) % self.recourse.n
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from wayforward.errors import DataError, ProblemError
+from wayforward.errors import DataError, ProblemError, array_in
 from wayforward.modalities.array_answers import ArrayRecourse
 from wayforward.modalities.arrays import ArrayUnits, PlainArrays, decode_array, read_array
 from wayforward.modalities.problem import UnitProblem
@@ -85,7 +85,7 @@ class ArrayProblem(UnitProblem[Answer]):
             problem = self.of_size(int(size))
             good[at] = problem.reached(self._rows([self.examples[i] for i in at], problem))[0]
         if labels is not None:
-            known = np.asarray(labels)
+            known = array_in(labels, "labels")
             if known.shape != (len(self.examples),):
                 raise DataError(
                     f"labels has shape {known.shape}; there are {len(self.examples)} {self.things}. Give one each."

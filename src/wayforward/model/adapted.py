@@ -15,6 +15,7 @@ from wayforward.errors import ModelError
 from wayforward.model.base import LARGEST, Access, Decision, Task
 from wayforward.model.fast import Fast
 from wayforward.model.kernels import sigmoid, softmax
+from wayforward.public import public
 from wayforward.shapes import Floats, Ints, Outputs
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _LEAD = 0.02  # what `labelled` gives a label at most
 DOUBLE, SINGLE = 1e-9, 2e-5  # how far a fast path may be from a model that computes in float64, in float32
 
 
+@public
 @dataclass(frozen=True)
 class WrapOptions:
     """The arguments of `wrap`, and what errors call the model."""
@@ -54,6 +56,7 @@ class WrapOptions:
         return self.classes
 
 
+@public
 @dataclass
 class Adapted:
     """How the wrapped object itself is asked; it has the last word on a decision.

@@ -20,6 +20,7 @@ from wayforward.errors import DeviceError, ModelError, UnsupportedModel
 from wayforward.model import kernels
 from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Network, Rivals
 from wayforward.model.memory import RowMemory
+from wayforward.public import public
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Mask, Who
 
@@ -44,6 +45,7 @@ def single_valued(low: Floats, high: Floats, levels: Mapping[int, Mask]) -> Mask
     return single
 
 
+@public
 @dataclass(frozen=True)
 class Decision:
     """How the label of a classifier follows from its outputs.
@@ -113,6 +115,7 @@ class _Thread(threading.local):
 _THREAD = _Thread()
 
 
+@public
 @dataclass
 class Counter:
     """How many queries a model had: rows and calls of the fast path, rows of the wrapped object itself.
@@ -162,6 +165,7 @@ class Counter:
         return [spent for counter, spent in _THREAD.tallies if counter is self]
 
 
+@public
 class Scorer:
     """A model narrowed to people whose frozen features do not move; the same numbers, faster."""
 
@@ -210,6 +214,7 @@ class Checked:
         return array
 
 
+@public
 class Model(ABC):
     """The decision maker, wrapped.
 

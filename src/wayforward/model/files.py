@@ -31,6 +31,7 @@ from wayforward.model.tree_checks import (
     check_xgboost,
 )
 from wayforward.plain_files import as_path, written
+from wayforward.public import public
 from wayforward.schema import Schema
 
 _MAX_BYTES = 1 * 2**30  # of a file, and of all that a zip unpacks to
@@ -56,6 +57,7 @@ _TRUSTED = re.compile(
 )
 
 
+@public
 def save(model: Any, path: str | os.PathLike[str]) -> Path:
     """Write a model, wrapped or not, to a file whose ending says the format; returns the path.
 
@@ -112,6 +114,7 @@ def _check_whole(half: Path, file: Path) -> None:
         ) from None
 
 
+@public
 def load(path: str | os.PathLike[str], schema: Schema, **options: Any) -> Model:
     """Read a model file and wrap it; `options` are given on to `wrap`.
 

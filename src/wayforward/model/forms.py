@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 
 from wayforward.model.encoder import Encoder
+from wayforward.public import public
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Mask
 
@@ -41,6 +42,7 @@ class Rivals(NamedTuple):
     wanted: Mask | None = None
 
 
+@public
 @dataclass(frozen=True)
 class LinearForm:
     """A linear score in feature units: margin = bias + one part a feature.
@@ -74,6 +76,7 @@ class LinearForm:
         return total
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class DenseForm:
     """Dense layers on encoded columns; a linear score is one layer.
@@ -90,6 +93,7 @@ class DenseForm:
     margin: Callable[[Floats], Floats]
 
 
+@public
 @dataclass(frozen=True)
 class FlatForest:
     """A tree ensemble in raw feature units, as arrays over nodes.

@@ -17,10 +17,12 @@ import numpy as np
 from wayforward.errors import require
 from wayforward.model.encoder import Encoder
 from wayforward.model.forms import Block, DenseForm, Link
+from wayforward.public import public
 from wayforward.schema import Schema
 from wayforward.shapes import Floats
 
 
+@public
 class TorchNetwork:
     """encode: (m, d) raw -> (m, e) code; logits: (m, e) -> (m, c); decode: back to raw rows.
 

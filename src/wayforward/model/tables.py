@@ -67,7 +67,9 @@ class Table:
                 )
             self.order = [schema.index(n) for n in names]
         self._values = level_values(schema)
-        kinds = like.dtypes.to_dict() if hasattr(like, "iloc") else {}  # a pandas table: keep its categories
+        kinds = (
+            like.dtypes.to_dict() if hasattr(like, "columns") and hasattr(like, "iloc") else {}
+        )  # a pandas table: keep its categories
         self._casts = {
             n: kind for n, kind in kinds.items() if hasattr(kind, "categories") and n in schema.names
         }

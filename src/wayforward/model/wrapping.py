@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -13,7 +13,7 @@ import numpy as np
 
 from wayforward.deadline import Pace
 from wayforward.devices import device_of
-from wayforward.errors import ModelError, is_whole, shown
+from wayforward.errors import ModelError, is_list, is_whole, shown
 from wayforward.model.adapted import SINGLE, Adapted, OutputKind, WrapOptions, labelled, without_warnings
 from wayforward.model.adapters import adapter_of, library_of
 from wayforward.model.adapters.onnx_file import onnx_content, onnx_session
@@ -25,6 +25,7 @@ from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm,
 from wayforward.model.rounding import DOUBLE_UNIT, SINGLE_UNIT
 from wayforward.model.verify import check_missing, compared_rows, disagreement, find_decision
 from wayforward.portable import Portable
+from wayforward.public import public
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Mask
 
@@ -236,6 +237,7 @@ class Wrapped(Portable, Model):
         return self.fast.bounds(low, high, {} if levels is None else levels, unit)
 
 
+@public
 def wrap(
     model: Any,
     schema: Schema,
@@ -334,9 +336,7 @@ def _check_arguments(given: Mapping[str, Any]) -> None:
             raise ModelError(f"{argument}={shown(value)} is not known. Use one of {words}.")
     classes, size, frame = given["classes"], given["batch_rows"], given["frame"]
     if classes is not None:
-        listed = (
-            None if isinstance(classes, (str, bytes)) or not isinstance(classes, Iterable) else list(classes)
-        )
+        listed = list(classes) if is_list(classes) else None
         if (
             listed is None
             or len(listed) < 2

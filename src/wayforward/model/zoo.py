@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.errors import DataError, ModelError, is_one_of, require, require_kind, require_whole
+from wayforward.errors import DataError, ModelError, array_in, is_one_of, require, require_kind, require_whole
+from wayforward.public import public
 from wayforward.schema import Schema
 from wayforward.shapes import Ints
 
@@ -15,6 +16,7 @@ ZOO = ("lr", "mlp", "rf", "gb", "xgb", "lgbm")
 _RARE = 0.2  # a class rarer than this share of an equal split is weighted up
 
 
+@public
 def train(name: str, schema: Schema, table: Any, y: Any, seed: int = 0, device: str = "cpu") -> Any:
     """Fit one of the zoo on a raw table -> a scikit-learn Pipeline that takes such tables.
 
@@ -31,7 +33,7 @@ def train(name: str, schema: Schema, table: Any, y: Any, seed: int = 0, device: 
     require_kind(schema, Schema, "schema")
     require_whole(seed=seed)
     x = np.asarray(schema.encode(table, "training"), dtype=np.float64)
-    labels = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    labels = array_in(y.to_numpy() if hasattr(y, "to_numpy") else y, "y")
     if labels.shape != (len(x),):
         raise DataError(
             f"The labels have shape {labels.shape}; the table has {len(x)} rows. Give one label a row."

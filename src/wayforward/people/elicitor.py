@@ -17,6 +17,7 @@ import numpy as np
 
 from wayforward.errors import MethodError
 from wayforward.lazy import Renamed, renamed_names
+from wayforward.public import public
 from wayforward.shapes import Actions, Floats, People, Rows
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Kind(IntEnum):
     ACCEPT = 2  # is this plan good enough? reply: 1 yes, 0 no
 
 
+@public
 @dataclass(frozen=True)
 class Questions:
     """One question to each of n people, with c options at most.
@@ -58,6 +60,7 @@ class Questions:
         return np.asarray(~np.isnan(self.after).all(2))
 
 
+@public
 class Session(ABC):
     """The state of n conversations. people: who they are and what they may do; x, preferences inside.
 
@@ -110,6 +113,7 @@ class Session(ABC):
         return None
 
 
+@public
 class Elicitor(ABC):
     """A way of asking. Subclasses are dataclasses whose fields are its parameters.
 
@@ -149,6 +153,7 @@ class Elicitor(ABC):
         raise MethodError(f"'{self.name}' stores no sessions; give the replies again.")
 
 
+@public
 class BaseElicitor(Elicitor):
     """An elicitor around a method that makes first plans: a dataclass with `base` and `base_parameters`.
 
@@ -231,6 +236,7 @@ class Respondent(Protocol):
         ...
 
 
+@public
 def converse(session: Session, people: Respondent, *, most: int = 1000, each: Any = None) -> Session:
     """Ask and answer until everybody is done, or `most` questions were put. each: called with the session after each.
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from wayforward.errors import PreferencesError, is_one_of
 from wayforward.lazy import renamed_parameters
+from wayforward.public import public
 from wayforward.streams import Streams
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ _CHANGES = 1 / 3  # chance that a category goes along with a path
 
 
 @renamed_parameters(ways="n_paths")
+@public
 def draw_wanted(
     problem: Problem,
     people: Population,

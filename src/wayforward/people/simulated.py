@@ -11,12 +11,14 @@ from wayforward.errors import PreferencesError
 from wayforward.lazy import renamed_names
 from wayforward.people.elicitor import CANNOT_SAY, Kind, Questions
 from wayforward.problem import Population
+from wayforward.public import public
 from wayforward.shapes import PerRow, Rows
 from wayforward.streams import Streams
 
 __getattr__ = renamed_names(__name__, Noise="ReplyNoise")
 
 
+@public
 @dataclass(frozen=True)
 class ReplyNoise:
     """How people err.
@@ -95,6 +97,7 @@ class SimulatedPeople(ABC):
         return np.where(questions.kind == Kind.ACCEPT, content.astype(np.int64), chosen)
 
 
+@public
 class IdealProfile(SimulatedPeople):
     """People with one profile in mind: the nearer a plan leads to it, the better.
 
@@ -143,6 +146,7 @@ class IdealProfile(SimulatedPeople):
         return np.asarray(np.sqrt(np.square(apart).sum(1)))
 
 
+@public
 class PersonalCost(SimulatedPeople):
     """People who find some changes harder than others: dislike is the problem's cost under secret weights (n, d)."""
 

@@ -6,8 +6,10 @@ import numpy as np
 
 from wayforward.errors import PreferencesError, is_number, require_kind, require_switch, shown
 from wayforward.preferences.preferences import Preferences
+from wayforward.public import public
 
 
+@public
 def on_behalf(
     subject: Preferences, actor: Preferences, *, share: float = 1.0, refusals: bool = True
 ) -> Preferences:

@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from wayforward.errors import FileFormatError, PreferencesError, is_whole, numbers_in, require_kind, shown
+from wayforward.errors import (
+    FileFormatError,
+    PreferencesError,
+    is_integer,
+    is_whole,
+    numbers_in,
+    require_kind,
+    shown,
+)
 from wayforward.plain_files import read_json, write_text
 from wayforward.preferences.reading import (
     WISH_ABOUT,
@@ -37,6 +45,7 @@ from wayforward.preferences.reading import (
     too_sparse,
 )
 from wayforward.preferences.scores import Profile, check_scores, score_weights
+from wayforward.public import public
 from wayforward.shapes import Floats, Ints, Mask
 
 if TYPE_CHECKING:
@@ -48,6 +57,7 @@ Bound: TypeAlias = float | int | str | bool | npt.ArrayLike | None
 _FORMAT, _VERSION = "wayforward/preferences", 1
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Preferences:
     """Limits and weights of n people over the d features of a schema. It checks itself and never changes.
@@ -89,9 +99,7 @@ class Preferences:
             "weight": np.array(self.weight, dtype=np.float64),
         }
         if self.score_levels is not None:
-            whole = isinstance(self.score_levels, (int, np.integer)) and not isinstance(
-                self.score_levels, bool
-            )
+            whole = is_integer(self.score_levels)
             if not whole or self.score_levels < 1:
                 raise PreferencesError(
                     f"score_levels={shown(self.score_levels)} is no number of levels. Give 1 or more."

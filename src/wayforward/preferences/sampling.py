@@ -25,6 +25,7 @@ from wayforward.errors import FileFormatError, PreferencesError, is_one_of
 from wayforward.plain_files import read_json, write_text
 from wayforward.preferences.preferences import Preferences
 from wayforward.preferences.scores import GAMMAS, Profile
+from wayforward.public import public
 from wayforward.shapes import Floats, Ints, Mask
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ LOAN_LAWS: dict[str, tuple[str, str]] = {
 _MOST_PERMUTED = 8  # 8! = 40,320 orders are listed where their probabilities differ
 
 
+@public
 def draw_scores(
     n: int,
     features: int,
@@ -78,6 +80,7 @@ def draw_scores(
     return scores
 
 
+@public
 def draw_rankings(
     n: int,
     features: int,
@@ -117,11 +120,13 @@ def draw_rankings(
     return np.where(ranks >= cut[:, None], features + 1.0, ranks)
 
 
+@public
 def draw_thresholds(n: int, features: int, rng: np.random.Generator) -> Ints:
     """(n,) uniform thresholds from 2 (one feature left) to features + 1 (all left)."""
     return rng.integers(2, features + 2, size=n)
 
 
+@public
 def ranking_law(
     names: Sequence[str], favoured: Sequence[str], *, both: float = 4.0, first: float = 1.0
 ) -> Floats:
@@ -159,6 +164,7 @@ def _orders(features: int) -> Floats:
     return np.array(list(itertools.permutations(range(1, features + 1))), dtype=np.float64)
 
 
+@public
 @dataclass(frozen=True)
 class PreferenceLaw:
     """One distribution of preferences over the actionable features of a schema.
@@ -231,6 +237,7 @@ class PreferenceLaw:
         return cls(**{**stored, "favoured": tuple(stored.get("favoured", ()))})
 
 
+@public
 @dataclass(frozen=True)
 class PreferencePlan:
     """Who draws from which law: up to two groups, in training and in testing.
@@ -309,12 +316,14 @@ class PreferencePlan:
 _FORMAT = "wayforward.preference-plan/1"
 
 
+@public
 def privileged_at_random(n: int, rng: np.random.Generator, *, share: float = 0.5) -> Mask:
     """(n,) bool: everybody is privileged with the same probability."""
     _check_share(share, "share")
     return np.asarray(rng.random(n) < share)
 
 
+@public
 def privileged_by_income(income: npt.ArrayLike, *, top: float = 0.25) -> Mask:
     """(n,) bool: the `top` share of earners is privileged (a quarter in the study); ties fall to the later row."""
     _check_share(top, "top")
@@ -328,6 +337,7 @@ def privileged_by_income(income: npt.ArrayLike, *, top: float = 0.25) -> Mask:
     return np.asarray(rank >= len(values) - round(top * len(values)))
 
 
+@public
 def privileged_by_race(
     white: npt.ArrayLike, rng: np.random.Generator, *, if_white: float = 0.9, if_not: float = 0.05
 ) -> Mask:
@@ -348,6 +358,7 @@ def _check_share(share: float, name: str) -> None:
         raise PreferencesError(f"{name} is {share}. Give a share from 0 to 1.")
 
 
+@public
 def loan_plan(
     *, threshold: int | Literal["random"] | None = 3, profile: Profile = "constant", seed: int = 0
 ) -> PreferencePlan:

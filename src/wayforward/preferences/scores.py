@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wayforward.errors import PreferencesError, is_one_of
+from wayforward.public import public
 from wayforward.shapes import Floats, Mask
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ Profile: TypeAlias = Literal["constant", "linear", "convex", "concave"]
 GAMMAS: dict[str, float] = {"constant": 0.0, "linear": 1.0, "convex": 2.0, "concave": 0.5}
 
 
+@public
 def score_weights(
     score: npt.ArrayLike,
     levels: int,
@@ -44,6 +46,7 @@ def score_weights(
     return np.ones(hard.shape) if profile == "constant" else np.asarray(w_min + (w_max - w_min) * hard)
 
 
+@public
 def score_priors(
     score: npt.ArrayLike,
     levels: int,

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wayforward.errors import ProblemError
+from wayforward.errors import ProblemError, is_integer
 from wayforward.language import gettext, in_english, marks
 from wayforward.problem.target import BoundTarget
+from wayforward.public import public
 
 
+@public
 @dataclass(frozen=True)
 class Confidence:
     """What the draws of an option must show, besides the expected consequences, which must reach the target as ever.
@@ -46,7 +48,7 @@ class Confidence:
             )
         if self.gamma is not None and not (_number(self.gamma) and self.gamma >= 0):
             raise ProblemError(f"gamma={self.gamma!r} is no number of standard deviations. Give 0 or more.")
-        if isinstance(self.draws, bool) or not isinstance(self.draws, (int, np.integer)) or self.draws < 10:
+        if not is_integer(self.draws) or self.draws < 10:
             raise ProblemError(f"draws={self.draws!r} are too few to tell a probability by. Give 10 or more.")
 
     @classmethod

@@ -17,6 +17,7 @@ from wayforward.errors import ProblemError, is_number, is_whole, require_switch,
 from wayforward.language import gettext
 from wayforward.problem.crowd import Crowd
 from wayforward.problem.robust.base import Robust
+from wayforward.public import public
 from wayforward.ranks import rank_in_run
 from wayforward.schema import SchemaWarning
 from wayforward.shapes import Actions, Mask, PerRow, Rows, Who
@@ -37,6 +38,7 @@ class DisclosureWarning(SchemaWarning):
     """Answers may hold what people of the table would not tell."""
 
 
+@public
 @dataclass(frozen=True)
 class Disclosure:
     """What an option must not give away. 0 or None: nothing is asked for.
@@ -80,9 +82,9 @@ class Disclosure:
         Accountant(self.epsilon or 1.0, self.delta)
         check_bounds(self.bounds)
         check_noise_seed(self.noise_seed)
-        steps = list(self.grid.values()) if isinstance(self.grid, Mapping) else [self.grid]
-        for step in steps:
-            if step is not None and not (is_number(step) and step > 0):
+        steps: list[Any] = [*self.grid.values()] if isinstance(self.grid, Mapping) else [self.grid]
+        for step in () if self.grid is None else steps:
+            if not (is_number(step) and step > 0):
                 raise ProblemError(
                     f"grid={shown(self.grid)} holds no step above zero. Use a share such as 0.05, or {{name: step}}."
                 )

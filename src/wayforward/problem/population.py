@@ -18,6 +18,7 @@ from wayforward.errors import PreferencesError
 from wayforward.lazy import cached_property
 from wayforward.problem.best_so_far import Shared
 from wayforward.problem.reach import CommonReach, in_time, lattice_ends
+from wayforward.public import public
 from wayforward.shapes import Mask, People, PerRow, Rows, Who
 from wayforward.streams import keys_of
 
@@ -32,6 +33,7 @@ _DRAWN = 1 << 18  # drawn rows shown to the model at once
 Worth: TypeAlias = Callable[[Who, np.ndarray], PerRow]  # who (m,), outputs (m, c) -> (m,)
 
 
+@public
 @dataclass(frozen=True)
 class Evaluated:
     """What became of candidate rows: after (m, d), allowed (m,), score (m,), reached (m,), cost (m,)."""
@@ -43,6 +45,7 @@ class Evaluated:
     cost: PerRow
 
 
+@public
 class Population:
     """n people facing one problem. Arrays: x, low, high, weight (n, d) float; free (n, d) bool.
 

@@ -25,6 +25,7 @@ from wayforward.problem.reach import CommonReach
 from wayforward.problem.robust import Retraining, Robust
 from wayforward.problem.robust.base import Together
 from wayforward.problem.target import BoundTarget, Target
+from wayforward.public import public
 from wayforward.ranks import rank_in_run
 from wayforward.recourse import Outcome, Recourse
 from wayforward.schema import Schema, pandas_types
@@ -61,6 +62,7 @@ _BY_CONDITION, _BY_SCHEMA = (
 T = TypeVar("T")
 
 
+@public
 class Problem(Portable):
     """Schema, model, target, world, cost and plausibility: what a person wants and what the world allows.
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from wayforward.problem.minimal import shortened
 from wayforward.problem.options import ranking
 from wayforward.problem.survival import keeping_kind, measured_again
+from wayforward.public import public
 from wayforward.recourse import JUDGED, KINDS, Outcome, Recourse
 from wayforward.shapes import OptionMask
 from wayforward.streams import keys_of
@@ -37,6 +38,7 @@ DIGITS = 6  # significant ones, in a number with decimals: more are not read
 _FINEST = 10  # digits that are tried before a number is told as it was found
 
 
+@public
 def rounded(problem: Problem, recourse: Recourse, held: OptionMask | None = None) -> Recourse:
     """Return the same options with round numbers; whatever is measured of an option is measured of the rounded one.
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import ProblemError, shown
+from wayforward.errors import ProblemError, is_list, is_real, shown
 from wayforward.language import gettext, in_english, marks, one_line
+from wayforward.public import public
 from wayforward.schema.units import unit_text
 
 if TYPE_CHECKING:
@@ -25,9 +25,10 @@ _DIGITS = 12  # to which sums of decimals are right: 0.5 + 0.07 is 0.57
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and not np.isnan(float(value))
+    return is_real(value) and not np.isnan(float(value))
 
 
+@public
 @dataclass(frozen=True)
 class Target:
     """The decision that a person wants.
@@ -60,11 +61,15 @@ class Target:
             raise ProblemError(
                 "gain=True says that a prediction is a difference. Give interval=(low, high), or leave gain out."
             )
+        if is_list(self.favourable) and not isinstance(
+            self.favourable, Collection
+        ):  # may be gone through once
+            object.__setattr__(self, "favourable", tuple(self.favourable))
         if self.interval is None and not self.labels:
             raise ProblemError(f"favourable={self.favourable!r} names no class. Give a label, or several.")
-        if any(isinstance(label, np.ndarray) for label in self.labels):
+        if not all(np.isscalar(label) and not isinstance(label, np.void) for label in self.labels):
             raise ProblemError(
-                f"favourable={shown(self.favourable)} holds rows and no labels. Give a label, or several."
+                f"favourable={shown(self.favourable)} holds something else than labels. Give a label, or several."
             )
         for name, value in (("threshold", self.threshold), ("margin", self.margin)):
             if not (value is None and name == "threshold") and not _is_number(value):
@@ -112,8 +117,7 @@ class Target:
         """The favourable labels; empty for regression."""
         if self.interval is not None:
             return ()
-        several = isinstance(self.favourable, Iterable) and not isinstance(self.favourable, (str, bytes))
-        return tuple(self.favourable) if several else (self.favourable,)
+        return tuple(self.favourable) if is_list(self.favourable) else (self.favourable,)
 
     def decided_by(self, model: Model) -> Model:
         """Return the model as a search for this target sees it: by its own label, where that alone decides."""
@@ -201,6 +205,7 @@ def gain_text(amount: str, sign: float, unit: str) -> str:
     return gettext("{amount} more than now", amount=amount)
 
 
+@public
 @dataclass(frozen=True)
 class BoundTarget:
     """A target whose classes are columns of one model's outputs."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from wayforward.errors import RuleError
 from wayforward.lazy import cached_property
+from wayforward.public import public
 from wayforward.rules.arrays import Array, align, broadcast_shape, operations
 from wayforward.rules.boxes import interval
 from wayforward.rules.contradiction import contradiction
@@ -19,6 +20,7 @@ from wayforward.rules.grammar import FeatureInfo, index_of, parse_rule
 from wayforward.rules.normal_form import NormalForm, normal_form
 
 
+@public
 @dataclass(frozen=True)
 class Rule:
     """One rule: its text as written, and the tree it was read into.
@@ -51,6 +53,7 @@ class Rule:
         return any(isinstance(node, Changes) and not node.names for node in walk(self.body))
 
 
+@public
 @dataclass(frozen=True)
 class RuleSet:
     """All the rules over one schema's features.

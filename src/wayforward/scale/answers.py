@@ -13,6 +13,7 @@ import numpy as np
 from wayforward.errors import FileFormatError, require
 from wayforward.lazy import cached_property
 from wayforward.plain_files import as_path, file_digest, read_json
+from wayforward.public import public
 from wayforward.recourse import Outcome, Recourse
 from wayforward.scale.rows import encode_column
 from wayforward.scale.shard import ANSWERS, ENTRIES, FORMAT, PROBLEMS
@@ -21,6 +22,7 @@ from wayforward.schema import Origin, Schema, carried
 MANIFEST = "manifest.json"
 
 
+@public
 @dataclass(frozen=True)
 class Answers:
     """Answers in a folder, as `recommend_table` left them. They are Parquet: any tool reads `folder/answers` whole.

@@ -14,6 +14,7 @@ from wayforward.evaluate import Estimate, Evaluation, evaluate
 from wayforward.evaluate.metric import MEANING, UNREAD, Level
 from wayforward.evaluate.stats import NOTHING, wilson
 from wayforward.evaluate.unread import RATES
+from wayforward.public import public
 from wayforward.recourse import Outcome
 from wayforward.scale.answers import Answers
 from wayforward.workers import Kind, as_done, check_workers
@@ -74,6 +75,7 @@ class Moments:
         return Estimate(self.mean, float(low), float(high), self.n, std=std)
 
 
+@public
 @dataclass
 class TableEvaluation:
     """What `evaluate_table` found out: totals and, with groups, their parts; nothing of single people.
@@ -132,6 +134,7 @@ class TableEvaluation:
         }
 
 
+@public
 def evaluate_table(
     answers: Answers | str | Path,
     problem: Problem,

@@ -25,6 +25,7 @@ from wayforward.errors import (
 from wayforward.methods import Method, chosen_method
 from wayforward.methods.base import versions
 from wayforward.plain_files import as_path, make_folder, write_text, written
+from wayforward.public import public
 from wayforward.scale.answers import MANIFEST, Answers
 from wayforward.scale.identity import digest, method_digest
 from wayforward.scale.shard import (
@@ -72,6 +73,7 @@ class ShardWork:
         )  # fmt: skip
 
 
+@public
 def recommend_table(
     problem: Problem | Method,
     people: Any,

@@ -18,6 +18,7 @@ from wayforward.methods.certificates import certified
 from wayforward.plain_files import as_path, file_digest, make_folder, write_text, written
 from wayforward.preferences import Preferences
 from wayforward.problem import as_told
+from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.scale.rows import encode_shard
 from wayforward.schema import Feature, Schema
@@ -28,6 +29,7 @@ FORMAT = "wayforward.shards/1"
 ANSWERS, PROBLEMS, ENTRIES, PEOPLE = "answers", "problems", "entries", "people"
 
 
+@public
 @dataclass(frozen=True)
 class ShardSettings:
     """How every shard of a run is answered.
@@ -64,6 +66,7 @@ class ShardSettings:
         return {name: value for name, value in out.items() if value or name not in ("room", "certify")}
 
 
+@public
 def answer_shard(
     method: Method,
     people: str | Path | Any,

@@ -29,6 +29,7 @@ import numpy as np
 from wayforward.errors import DataError, FileFormatError, SchemaError, did_you_mean, suggest
 from wayforward.lazy import cached_property
 from wayforward.plain_files import parse_yaml, read_text
+from wayforward.public import public
 from wayforward.schema.tables import encode_column, faults
 from wayforward.shapes import Floats, Ints, Mask, Rows
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from wayforward.schema.schema import Schema
 
 
+@public
 @dataclass(frozen=True)
 class PlannedAct:
     """One thing that a person can do.
@@ -93,6 +95,7 @@ class PlannedAct:
             raise SchemaError(f"The act '{self.name}' changes '{double}' in two ways. Keep one of them.")
 
 
+@public
 class ActModel(Sequence[PlannedAct]):
     """The acts that are open to people, read against a schema.
 

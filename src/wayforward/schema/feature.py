@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from wayforward.errors import SchemaError, did_you_mean, is_one_of, require_switch, shown
+from wayforward.errors import SchemaError, did_you_mean, is_list, is_one_of, is_real, require_switch, shown
 from wayforward.language import gettext, language, one_line
+from wayforward.public import public
 from wayforward.schema import carried
 from wayforward.schema.translation import (
     NOTHING,
@@ -55,6 +56,7 @@ CARRIED_HAVE = (
 )
 
 
+@public
 @dataclass(frozen=True, kw_only=True)
 class Feature:
     """One thing about a person, in the unit they would say it in.
@@ -137,7 +139,7 @@ class Feature:
     def _listed(self, field: str) -> tuple[Any, ...]:
         """The levels or their labels as a tuple. Raises: SchemaError for what is no list in an order."""
         given = getattr(self, field)
-        if isinstance(given, (str, bytes, Mapping, set, frozenset)) or not isinstance(given, Iterable):
+        if isinstance(given, (str, bytes, Mapping, set, frozenset)) or not is_list(given, texts=True):
             raise SchemaError(
                 f"'{self.name}' has {field}={shown(given)}, which is no list. Give a list in order, such as "
                 "['low', 'high']."
@@ -171,7 +173,7 @@ class Feature:
         for field, given in (("pace", self.pace), ("delay", self.delay)):
             if given is None and field == "pace":
                 continue
-            number = isinstance(given, (int, float, np.number)) and not isinstance(given, bool)
+            number = is_real(given)
             if not number or not 0 <= float(given or 0) < math.inf or (field == "pace" and not given):
                 least = "above 0" if field == "pace" else "of at least 0"
                 raise SchemaError(
@@ -229,7 +231,7 @@ class Feature:
             value = getattr(self, field)
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+            if not is_real(value):
                 raise SchemaError(
                     f"'{self.name}' has {field}={value!r}, which is not a number. Give a number."
                 )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.errors import SchemaError, numbers_in
+from wayforward.errors import SchemaError, is_real, numbers_in
 from wayforward.schema.feature import Feature, Kind
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -55,7 +55,7 @@ def infer_feature(series: Any) -> Feature:
             raise SchemaError(
                 f"Column '{name}' holds {type(values[0]).__name__} objects. Use text or numbers."
             )
-        if all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in values):
+        if all(is_real(v) for v in values):
             return _infer_number(name, numbers_in(values, f"column '{name}'", SchemaError), gone, len(series))
         mixed = {type(v) for v in values}
         if len(mixed) > 1:

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError, RuleError, SchemaError, numbers_in, require_switch, shown, suggest
+from wayforward.errors import (
+    DataError,
+    RuleError,
+    SchemaError,
+    is_list,
+    numbers_in,
+    require_switch,
+    shown,
+    suggest,
+)
 from wayforward.lazy import cached_property
 from wayforward.plain_files import dump_yaml, parse_yaml, read_text
+from wayforward.public import public
 from wayforward.schema.carried import remember, remembered
 from wayforward.schema.feature import CARRIED_HAVE, FIELDS, Feature, check_choice
 from wayforward.schema.inference import as_text, infer_feature
@@ -37,6 +47,7 @@ _MAX_FILE = 4_000_000  # characters of a schema
 _LATTICE_TOLERANCE = 1e-6  # share of a step by which a stored value may miss the lattice
 
 
+@public
 @dataclass(frozen=True)
 class Schema:
     """The features of a table in order, and the rules between them; reads and writes YAML.
@@ -53,7 +64,7 @@ class Schema:
 
     def __post_init__(self) -> None:
         for name in ("features", "rules"):
-            if not isinstance(getattr(self, name), Iterable):
+            if not is_list(getattr(self, name), texts=True):
                 raise SchemaError(f"{name}={shown(getattr(self, name))} is no list. Give a list of {name}.")
         object.__setattr__(self, "features", tuple(self.features))
         if isinstance(self.rules, str):

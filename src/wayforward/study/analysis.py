@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import DataError
+from wayforward.public import public
 from wayforward.schema.tables import read_frame
 from wayforward.study.gamm import Gamm
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 HEADS = ("model", "term", "coefficient", "error", "t or z", "EDF", "F or chi2", "p", "AIC")
 
 
+@public
 @dataclass(frozen=True)
 class Analysis:
     """The fitted models of a table. left_out: rows without a number, or marked in the column of what is impossible."""
@@ -69,6 +71,7 @@ class Analysis:
         return figure
 
 
+@public
 def analyse(
     table: Any,
     outcomes: Sequence[str],

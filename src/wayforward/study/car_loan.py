@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayforward.errors import DataError
+from wayforward.public import public
 
 Profiles = NDArray[np.int64]  # (n, 16) codes from 1 on
 
@@ -75,6 +76,7 @@ INCOME = np.r_[1.0, np.arange(2.5, 20), 20.5]
 PLANS = 5
 
 
+@public
 def distances(
     x: Profiles, to: Profiles, ranges: NDArray[np.float64] = RANGES
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -84,6 +86,7 @@ def distances(
     return differ.sum(-1), step.sum(-1)
 
 
+@public
 def eligible(
     x: Profiles, income: NDArray[np.int64], pool: Profiles, pool_income: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
@@ -100,6 +103,7 @@ def eligible(
     return np.asarray(enough & ~same)
 
 
+@public
 def select(
     x: Profiles, pool: Profiles, allowed: NDArray[np.bool_], rng: np.random.Generator
 ) -> NDArray[np.int64]:

@@ -17,6 +17,7 @@ from scipy.stats import t as student
 
 from wayforward.errors import DataError, is_one_of
 from wayforward.lazy import cached_property
+from wayforward.public import public
 from wayforward.study.arrow import Rows
 from wayforward.study.families import FAMILIES
 from wayforward.study.reml import Penalised, Solution
@@ -28,6 +29,7 @@ Values = NDArray[np.float64]
 TERMS = ("s(x)", "s(uid)", "s(uid, x)")
 
 
+@public
 @dataclass(frozen=True)
 class Term:
     """One line of the summary. statistic: F where the scale is estimated, else chi-square; see `Gamm.terms`."""
@@ -40,6 +42,7 @@ class Term:
     deviation: float | None = None  # of a random effect, its standard deviation
 
 
+@public
 @dataclass(frozen=True)
 class StudyCurve:
     """The curve at x, with the intercept: value and 95 % band, all (g,)."""
@@ -50,6 +53,7 @@ class StudyCurve:
     high: Values
 
 
+@public
 @dataclass(frozen=True)
 class Gamm:
     """A fitted model; `Gamm.fit` makes it."""

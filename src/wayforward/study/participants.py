@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wayforward.errors import DataError
+from wayforward.public import public
 from wayforward.study.car_loan import PLANS, distances
 from wayforward.study.population import PARTICIPANTS, draw_shown
 
@@ -17,6 +18,7 @@ LOW, HIGH = 1, 7  # of the rating scale
 IMPOSSIBLE = 72 / 1810  # share of plans that hold a change which the participant marked as impossible
 
 
+@public
 @dataclass(frozen=True)
 class Rater:
     """How a rating comes about: a curve over sparsity and a participant's own intercept and slope, in hidden points.
@@ -53,6 +55,7 @@ ACCEPTANCE = Rater(mean=3.3, height=0.0, intercept=1.15, slope=0.195, error=1.15
 ACTION = Rater(mean=2.44, height=1.2, intercept=1.37, slope=0.175, error=1.15)
 
 
+@public
 def simulate_study(
     participants: int = PARTICIPANTS,
     *,

@@ -9,10 +9,12 @@ import numpy as np
 from scipy.stats import binomtest
 
 from wayforward.errors import DataError, is_one_of
+from wayforward.public import public
 from wayforward.study.gamm import Gamm
 from wayforward.study.participants import ACTION, Rater, simulate_study
 
 
+@public
 @dataclass(frozen=True)
 class Power:
     """The share of simulated studies that find the curve, with its 95 % interval (Wilson)."""
@@ -34,6 +36,7 @@ class Power:
         return float(got.low), float(got.high)
 
 
+@public
 def power(
     participants: int,
     rater: Rater = ACTION,

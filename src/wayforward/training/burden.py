@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from wayforward.errors import DataError
+from wayforward.public import public
 from wayforward.shapes import Floats
 
 
+@public
 def signed_distance(estimator: Any, X: Any) -> Floats:
     """(n, e) -> (n,) distance to the boundary of a fitted linear classifier, in units of X; below zero is refused.
 
@@ -27,6 +29,7 @@ def signed_distance(estimator: Any, X: Any) -> Floats:
     return score / length if length > 0 else np.where(score > 0, np.inf, -np.inf)
 
 
+@public
 def recourse_burden(distance: npt.ArrayLike, groups: npt.ArrayLike) -> dict[Any, float]:
     """Mean distance of the refused of each group to the boundary; NaN where a group has none.
 

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from wayforward.errors import is_integer
 from wayforward.shapes import Floats
 from wayforward.training.linear import LinearRecourse, check_settings
 
@@ -81,7 +82,7 @@ class StrategicRecourse(LinearRecourse):
         columns: left out, manipulable and improvable ones.
         """
         columns = [*self.manipulable, *self.improvable] if columns is None else columns
-        odd = [one for one in columns if not isinstance(one, (int, np.integer)) or isinstance(one, bool)]
+        odd = [one for one in columns if not is_integer(one)]
         if odd:
             raise ValueError(f"{odd[0]!r} is no column of X. Give their places, such as [0, 2].")
         at = np.unique(np.asarray(list(columns), dtype=np.int64))

@@ -9,10 +9,12 @@ import numpy as np
 
 from wayforward.errors import DataError, is_number
 from wayforward.model.zoo import table_encoder
+from wayforward.public import public
 from wayforward.schema import Schema
 from wayforward.training.allowed import AllowedChanges
 
 
+@public
 def train(
     head: Any,
     schema: Schema,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from wayforward.errors import WorldError, did_you_mean, names_in
+from wayforward.public import public
 from wayforward.rules.arrays import Array, align
 from wayforward.shapes import Draws, FeatureMask, Mask, PerPoint, Points, Rows
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from wayforward.schema import Feature, Schema
 
 
+@public
 class World(ABC):
     """What follows from an action.
 

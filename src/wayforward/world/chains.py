@@ -19,6 +19,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from wayforward.errors import WorldError
+from wayforward.public import public
 from wayforward.rules.arrays import Array, NumpyOps
 from wayforward.world.scm import SCM
 
@@ -55,6 +56,7 @@ def three_nonadditive() -> SCM:
     )
 
 
+@public
 def chain(name: Chain) -> SCM:
     """One of the three by its name in the literature. Raises: WorldError for another name.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import DataError, WorldError
+from wayforward.public import public
 from wayforward.world.base import World
 from wayforward.world.graph import CausalGraph
 
@@ -22,6 +23,7 @@ _MOST = 20_000  # rows of a table that are looked at
 _FEWEST = 10
 
 
+@public
 @dataclass(frozen=True)
 class FeatureCheck:
     """One feature, in the table and in the world.
@@ -41,6 +43,7 @@ class FeatureCheck:
     noise_left: float
 
 
+@public
 @dataclass(frozen=True)
 class WorldCheck:
     """What `check` found: rows (looked at), log_density (mean, nats a person; NaN where the world tells none),
@@ -68,6 +71,7 @@ class WorldCheck:
         return text
 
 
+@public
 def check(world: World, table: Any, schema: Schema | None = None, *, seed: int = 0) -> WorldCheck:
     """Compare a world with people: a table, or an (n, d) array in schema order.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from wayforward.errors import FileFormatError
 from wayforward.plain_files import as_path
+from wayforward.public import public
 from wayforward.tensor_files import header
 from wayforward.world.registry import FITTED, class_at
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from wayforward.world.base import World
 
 
+@public
 def load_world(path: str | os.PathLike[str], schema: Schema | None = None) -> World:
     """A world from its file, whatever its kind; with a schema, bound to it.
 

@@ -24,6 +24,7 @@ from scipy.special import ndtr
 
 from wayforward.errors import DataError, WorldError, is_one_of, require, require_kind, require_whole
 from wayforward.lazy import cached_property
+from wayforward.public import public
 from wayforward.rules.arrays import Array, align
 from wayforward.schema import Schema
 from wayforward.shapes import FeatureMask, Mask, PerPoint, PerRow, Points, Rows
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 _FEWEST = 30  # rows
 
 
+@public
 class CausalFlow(FittedWorld):
     """A causal normalising flow: made by `CausalFlow.fit` or `CausalFlow.load`, bound to its schema.
 

@@ -14,6 +14,7 @@ from scipy.special import ndtr
 from scipy.stats import kstwobign
 
 from wayforward.errors import require
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _MOST_JACOBIANS = 512
 
 
+@public
 @dataclass(frozen=True)
 class FlowDiagnosis:
     """What n rows that the flow has not seen say about it.

@@ -20,6 +20,7 @@ import numpy as np
 from wayforward.devices import device_of
 from wayforward.errors import FileFormatError, WorldError, require
 from wayforward.plain_files import as_path
+from wayforward.public import public
 from wayforward.shapes import Floats, Rows
 from wayforward.tensor_files import read, write
 from wayforward.world.flow_plan import FlowPlan
@@ -30,6 +31,7 @@ FACTOR, PATIENT = 0.95, 60  # the rate falls by this after so many epochs withou
 _EVERY = 25  # epochs between two writings of the checkpoint
 
 
+@public
 @dataclass(frozen=True)
 class FlowReport:
     """How a fit went. Likelihoods are means in nats a person, feature units.

@@ -22,6 +22,7 @@ import numpy as np
 
 from wayforward.errors import WorldError, is_one_of, require, require_kind, require_whole
 from wayforward.lazy import cached_property
+from wayforward.public import public
 from wayforward.rules.arrays import Array, align
 from wayforward.schema import Schema
 from wayforward.shapes import Draws, Mask, People, PerPoint, PerRow, Points, Rows, Who
@@ -42,6 +43,7 @@ _POINTS = 1 << 16  # points (draw, person) worked on at once
 Progress = Callable[[int, int], None]
 
 
+@public
 class GaussianProcessWorld(FittedWorld):
     """A world of Gaussian processes over a causal graph; made by `fit` or `load`, bound to a schema.
 

@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import FileFormatError, WorldError, did_you_mean, names_in
+from wayforward.errors import FileFormatError, WorldError, did_you_mean, is_list, names_in
 from wayforward.lazy import cached_property
 from wayforward.plain_files import as_path, check_size, parse_yaml, read_text
+from wayforward.public import public
 from wayforward.shapes import Mask
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ _DOT_TOKEN = re.compile(
 )
 
 
+@public
 @dataclass(frozen=True)
 class CausalGraph:
     """Which features cause which: a directed graph without cycles.
@@ -282,7 +284,7 @@ def _contents(source: Any, drop: frozenset[str], depth: int = 0) -> tuple[list[s
             held = held()
         if held is not None and held is not source:
             return _contents(held, drop, depth + 1)
-    if isinstance(source, Iterable):
+    if is_list(source, texts=True):
         return _of_pairs(source)
     raise WorldError(
         f"A {type(source).__name__} is no causal graph. Give pairs (cause, effect), a mapping effect -> "
@@ -292,6 +294,9 @@ def _contents(source: Any, drop: frozenset[str], depth: int = 0) -> tuple[list[s
 
 def _collect(edges: Iterable[Edge], first: Iterable[str] = ()) -> tuple[list[str], list[Edge]]:
     edges = list(edges)
+    for edge in edges:
+        if not all(isinstance(name, Hashable) for name in edge):
+            raise WorldError(f"{edge!r:.80} is no edge. An edge is a pair (cause, effect), two names.")
     return list(dict.fromkeys([*first, *(name for edge in edges for name in edge)])), edges
 
 
@@ -307,7 +312,7 @@ def _of_pairs(source: Iterable[Any]) -> tuple[list[str], list[Edge]]:
 def _of_mapping(source: Mapping[Any, Any]) -> tuple[list[str], list[Edge]]:
     edges: list[Edge] = []
     for effect, causes in source.items():
-        if isinstance(causes, str) or not isinstance(causes, Iterable):
+        if not is_list(causes):
             raise WorldError(
                 f"The causes of '{effect}' are {causes!r:.60}. Give a list of names: {{'{effect}': ['cause']}}."
             )

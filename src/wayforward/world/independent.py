@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.errors import WorldError
+from wayforward.public import public
 from wayforward.rules.arrays import Array, align, operations
 from wayforward.shapes import Mask, Rows
 from wayforward.world.base import World, aligned, either
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 
+@public
 class Independent(World):
     """Features move only where the person acts: the world of nearest contrastive explanations.
 

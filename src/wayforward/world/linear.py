@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wayforward.errors import DataError, WorldError, require_kind, require_whole
+from wayforward.public import public
 from wayforward.rules.arrays import Array, operations
 from wayforward.rules.expression import Compare, Indicator, Level, Number, Product, Quantity, Ref, Sum
 from wayforward.schema import Feature, Schema
@@ -46,6 +47,7 @@ class Part:
     noise: Noise
 
 
+@public
 class LinearWorld(FittedWorld, BoundSCM):
     """Linear equations with normal noise, made by `LinearWorld.fit` or `LinearWorld.load`.
 

@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from wayforward.errors import WorldError, is_one_of
+from wayforward.public import public
 from wayforward.rules.arrays import Array, NumpyOps
 from wayforward.world.scm import SCM
 
@@ -46,6 +47,7 @@ _NOISE = {
 }
 
 
+@public
 def loan(variant: Variant = "carma") -> SCM:
     """The loan world over `FEATURES`. Raises: WorldError for another variant.
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from wayforward.errors import WorldError
+from wayforward.public import public
 from wayforward.world.graph import CausalGraph, Edge
 
 
+@public
 def orientations(
     directed: Iterable[Edge],
     undirected: Iterable[Edge],

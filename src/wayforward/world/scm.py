@@ -23,6 +23,7 @@ import numpy as np
 from wayforward.errors import FileFormatError, WorldError, did_you_mean, require_kind, require_number, shown
 from wayforward.lazy import cached_property
 from wayforward.plain_files import dump_yaml, parse_yaml, read_text
+from wayforward.public import public
 from wayforward.rules.arrays import Array, align, operations
 from wayforward.rules.expression import is_plain, number_text
 from wayforward.shapes import FeatureMask, Mask, Points, Rows
@@ -359,6 +360,7 @@ class EquationWorld(World):
         return total
 
 
+@public
 class SCM(EquationWorld):
     """A structural causal model: equations with invertible noise.
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from wayforward.errors import WorldError, require, require_whole
 from wayforward.lazy import cached_property
+from wayforward.public import public
 from wayforward.rules.arrays import Array, align
 from wayforward.shapes import Draws, FeatureMask, Floats, Mask, PerFeature, PerPoint, Points, Rows
 from wayforward.streams import spread
@@ -32,6 +33,7 @@ _BANK = 1 << 14  # draws of the noise that its quantiles are taken from
 _POINTS = 1 << 16  # rows (draw, person) worked on at once
 
 
+@public
 class SubPopulation(World):
     """The sub-population view of a world that knows its noise: an SCM with distributions, a fitted world.
 

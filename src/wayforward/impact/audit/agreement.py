@@ -11,9 +11,11 @@ from wayforward.impact.audit.figures import Measured
 from wayforward.impact.audit.gaps import LEVEL, plain_number
 from wayforward.language import Translatable
 from wayforward.lazy import Renamed
+from wayforward.public import public
 from wayforward.shapes import Floats, Ints, Mask
 
 
+@public
 @dataclass(frozen=True)
 class Agreement:
     """Are two groups asked to change the same things? value: 1 the same as often, 0 nothing in common.

@@ -20,6 +20,7 @@ from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.impact.audit.gaps import plain_number
 from wayforward.language import N_
 from wayforward.lazy import Renamed, cached_property
+from wayforward.public import public
 from wayforward.recourse import Outcome
 from wayforward.shapes import Floats, Ints, Mask, People, PersonMask
 
@@ -58,6 +59,7 @@ RATES = ("refused", "usable", "proved", "not_found", "valid", "plausible", "copi
 SHARES_SERVED = (0.25, 0.5, 0.75, 0.9)
 
 
+@public
 @dataclass(frozen=True)
 class GroupFigures:
     """What was measured of one group.

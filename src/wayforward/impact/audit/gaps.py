@@ -18,12 +18,14 @@ from wayforward.errors import DataError, is_one_of, shown
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import Estimate
 from wayforward.lazy import Renamed
+from wayforward.public import public
 from wayforward.shapes import Floats, Mask, PersonMask
 
 Correction = Literal["holm", "benjamini-hochberg"]
 LEVEL = 0.05
 
 
+@public
 @dataclass(frozen=True)
 class Gap:
     """One difference: `first` minus `second` in one measure.
@@ -66,6 +68,7 @@ class Gap:
         }
 
 
+@public
 def rate_gap(hit: PersonMask, one: PersonMask, two: PersonMask) -> tuple[Estimate, float]:
     """Return the difference of two rates with its interval, and the p-value; one and two (n,) are the groups.
 
@@ -81,6 +84,7 @@ def rate_gap(hit: PersonMask, one: PersonMask, two: PersonMask) -> tuple[Estimat
     return Estimate(p - q, low, high, int(a.size + b.size)), _rate_p(a, b)
 
 
+@public
 def mean_gap(values: Floats, one: PersonMask, two: PersonMask, seed: int = 0) -> tuple[Estimate, float]:
     """Return the difference of two means over finite values (n,) with its interval, and the p-value."""
     a, b = (np.asarray(values, dtype=np.float64)[g] for g in (one, two))
@@ -88,6 +92,7 @@ def mean_gap(values: Floats, one: PersonMask, two: PersonMask, seed: int = 0) ->
     return stats.mean_difference(a, b, seed=seed), _mean_p(a, b)
 
 
+@public
 def correct(gaps: Sequence[Gap], how: Correction = "holm") -> list[Gap]:
     """Return the same gaps with corrected p-values. Those without a p-value (nobody to compare) do not count.
 
@@ -101,6 +106,7 @@ def correct(gaps: Sequence[Gap], how: Correction = "holm") -> list[Gap]:
     return out
 
 
+@public
 def corrected(p: Floats, how: Correction = "holm") -> Floats:
     """Return p-values (m,) corrected for how many there are.
 

@@ -35,6 +35,7 @@ from wayforward.impact.audit.wording import (
 )
 from wayforward.language import N_, gettext, ngettext, translated, use_language
 from wayforward.plain_files import as_path, write_text
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.impact.audit.result import AttributeAudit
@@ -59,6 +60,7 @@ _ABOUT = {  # what a reader may expect of each summary
 _TITLE = N_("Audit of recourse")
 
 
+@public
 def report(audit: Audit, path: str | Path, title: str = _TITLE, language: str | None = None) -> Path:
     """Write the page to one HTML file and return its path, in "en", "de" or the language in use.
 

@@ -21,6 +21,7 @@ from wayforward.impact.audit.worst_off import Subgroup
 from wayforward.language import N_
 from wayforward.lazy import Renamed, hook
 from wayforward.plain_files import write_text
+from wayforward.public import public
 from wayforward.schema.notebook import small_table
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 
+@public
 @dataclass(frozen=True)
 class AttributeAudit:
     """Everything about one attribute, or about one intersection of two. parts: the attributes that it is of."""
@@ -68,6 +70,7 @@ class AttributeAudit:
         }
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Audit:
     """What `audit` found out. It holds no person's row; `report` writes the page, `to_json` the numbers.

@@ -55,6 +55,7 @@ from wayforward.language import Translatable, gettext, reason, use_language
 from wayforward.methods import chosen_method
 from wayforward.preferences import Preferences
 from wayforward.problem import Problem
+from wayforward.public import public
 from wayforward.shapes import Floats, Ints, People, PersonMask
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 _MOST_PARTS = 40  # an intersection with more parts than this is left out
 
 
+@public
 def audit(
     problem: Problem,
     x: Any,

@@ -13,9 +13,11 @@ from wayforward.groups import Groups
 from wayforward.impact.audit.figures import Measured
 from wayforward.impact.audit.gaps import plain_number
 from wayforward.language import Translatable, gettext
+from wayforward.public import public
 from wayforward.shapes import Floats, Ints, Mask
 
 
+@public
 @dataclass(frozen=True)
 class Simpson:
     """A gap beside the same gap among people who are alike in something else, or only where both methods found a plan.

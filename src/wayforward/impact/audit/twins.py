@@ -22,6 +22,7 @@ from wayforward.evaluate.actions import out_of_domain
 from wayforward.evaluate.stats import Estimate
 from wayforward.impact.privacy import mean_of_enough
 from wayforward.language import Translatable, gettext, reason
+from wayforward.public import public
 from wayforward.shapes import Floats, Ints, People, PerPerson, Rows
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 SAME = 0.01  # costs that differ by less count as the same
 
 
+@public
 @dataclass(frozen=True)
 class TwinPair:
     """Refused people of one group beside their twins in another.
@@ -61,6 +63,7 @@ class TwinPair:
         }
 
 
+@public
 @dataclass(frozen=True)
 class Twins:
     """What the attribute alone does, by twins; or why nothing can be said.
@@ -118,6 +121,7 @@ def why_no_twins(problem: Problem, groups: Groups) -> str:
     return ""
 
 
+@public
 def twins(
     problem: Problem,
     method: Method,

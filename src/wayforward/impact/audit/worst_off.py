@@ -24,6 +24,7 @@ from wayforward.impact.conditions import conditions_of
 from wayforward.impact.privacy import FEWEST
 from wayforward.language import Translatable, gettext, translated
 from wayforward.lazy import Renamed, renamed_parameters
+from wayforward.public import public
 from wayforward.shapes import Floats, Ints, Mask, People
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ Rule = tuple[int, ...]  # positions of the conditions of a subgroup, rising
 _ALIKE = 0.6  # of two subgroups that share more of their people than this, one is returned
 
 
+@public
 @dataclass(frozen=True)
 class Subgroup:
     """People whom a few conditions describe, beside everybody else; numbers from people who had no say in the choice.
@@ -86,6 +88,7 @@ class Subgroup:
 
 
 @renamed_parameters(told="most")
+@public
 def worst_off(
     schema: Schema,
     x: People,

@@ -29,6 +29,7 @@ from wayforward.language import N_, in_english
 from wayforward.methods import chosen_method
 from wayforward.methods.base import Method
 from wayforward.problem import Disclosure, Problem
+from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.shapes import People, PerPerson
 
@@ -46,6 +47,7 @@ _PROBE, _FEWEST = 1000, 20
 Say = Callable[[str], None]
 
 
+@public
 @dataclass(frozen=True)
 class Exposure:
     """What one way of answering gives away, and what it costs. keeps: what every option kept to. queries: in all.
@@ -79,6 +81,7 @@ class Exposure:
         }  # fmt: skip
 
 
+@public
 @dataclass(frozen=True)
 class Attack:
     """Exposures: the service as it is, then with each defence. accepts: share of people whom it accepts."""
@@ -98,6 +101,7 @@ class Attack:
         return {**vars(self), "exposures": [one.to_dict() for one in self.exposures]}
 
 
+@public
 def attack(
     problem: Problem,
     method: str | Method = "local-search",

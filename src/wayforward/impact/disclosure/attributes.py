@@ -19,6 +19,7 @@ import numpy as np
 from wayforward.evaluate.stats import Estimate, rate
 from wayforward.impact.disclosure.service import Service
 from wayforward.model.tables import encode_with, one_hot_of
+from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.schema import Schema
 from wayforward.shapes import Mask, People, Rows
@@ -27,6 +28,7 @@ MOST_VALUES = 8
 _AT_ONCE = 3  # attributes looked at where none is named
 
 
+@public
 @dataclass(frozen=True)
 class AttributeInference:
     """How often the feature is guessed right, with the plan and without; left: values that the plan leaves, of all."""

@@ -22,6 +22,7 @@ import numpy as np
 from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.model.tables import encode_with, one_hot_of
 from wayforward.problem import Problem
+from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.shapes import Floats, Mask, People, Rows
 
@@ -32,6 +33,7 @@ _IN_BALL = 4  # rows drawn from each factual ball
 _HALVINGS = 8
 
 
+@public
 @dataclass(frozen=True)
 class Fidelity:
     """How often a copy agrees with the service on people whom it never asked about; intervals are over seeds.
@@ -50,6 +52,7 @@ class Fidelity:
         return {**vars(self), "agreement": self.agreement.to_dict(), "balanced": self.balanced.to_dict()}
 
 
+@public
 @dataclass(frozen=True)
 class Balls:
     """The factual balls of so many queries: how much of the refused people lie in them, and how true they are.

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from wayforward.errors import DataError, WayforwardError, is_whole, require_kind, shown
 from wayforward.plain_files import as_path, place_of
+from wayforward.public import public
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS answers (client TEXT, day TEXT, count INTEGER, PRIMARY KEY (client, day))",
@@ -28,6 +29,7 @@ class BudgetSpent(WayforwardError):
     """A client was given as many answers as they may have."""
 
 
+@public
 class Ledger:
     """Answers given to each client, in an SQLite file that several processes may share.
 

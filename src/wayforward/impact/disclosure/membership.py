@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from wayforward.evaluate.stats import NOTHING, Estimate, rate
+from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.shapes import Floats, People, PerPerson, Rows
 
@@ -24,6 +25,7 @@ FALSE_POSITIVES = 0.001
 _BLOCK = 1 << 22
 
 
+@public
 @dataclass(frozen=True)
 class Membership:
     """auc: the chance that a member scores above somebody who is none, ties half. found: true positives at `allowed`

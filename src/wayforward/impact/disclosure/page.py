@@ -24,6 +24,7 @@ from wayforward.impact.disclosure.wording import (
 )
 from wayforward.language import N_, gettext, use_language
 from wayforward.plain_files import as_path, write_text
+from wayforward.public import public
 
 _PARTS = {
     "values": N_("returned numbers that somebody has"),
@@ -33,6 +34,7 @@ _PARTS = {
 }
 
 
+@public
 def report(attack: Attack, path: str | Path, title: str = "", language: str | None = None) -> Path:
     """Write the page to one HTML file and return its path. Raises: MissingExtra without matplotlib or Jinja2."""
     path = as_path(path)

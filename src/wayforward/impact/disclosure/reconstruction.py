@@ -9,6 +9,7 @@ import numpy as np
 
 from wayforward.evaluate.stats import Estimate, rate
 from wayforward.problem.crowd import Crowd
+from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Mask, Rows
@@ -16,6 +17,7 @@ from wayforward.shapes import Floats, Mask, Rows
 FEW = 5  # people: a value that fewer hold tells of one of them
 
 
+@public
 @dataclass(frozen=True)
 class Reconstruction:
     """Shares of what was returned, each beside the same share for as many people whom the model never saw.

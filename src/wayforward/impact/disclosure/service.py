@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from wayforward.impact.disclosure.ledger import Ledger
 from wayforward.methods.base import Method
 from wayforward.problem import Problem
+from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.shapes import Mask, People
 
 
+@public
 @dataclass
 class Service:
     """Answer people who ask, and count them: one query a person, whatever comes back.

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.errors import DataError, MethodError, shown
+from wayforward.errors import DataError, MethodError, is_integer, shown
 from wayforward.evaluate.stats import Estimate, rate
 from wayforward.impact.disclosure.membership import auc, distances
 from wayforward.methods.base import Method
@@ -47,7 +47,7 @@ class Shadows:
     fit: Callable[[np.ndarray, np.ndarray, int], Any] | None = None
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.models, (int, np.integer)) and not isinstance(self.models, bool)
+        whole = is_integer(self.models)
         if not whole or self.models < 2:
             raise MethodError(f"models={shown(self.models)} shadow models cannot be trained. Use 2 or more.")
 

@@ -12,11 +12,13 @@ import numpy as np
 
 from wayforward.evaluate.stats import NOTHING, Estimate, rate
 from wayforward.problem import Problem
+from wayforward.public import public
 from wayforward.shapes import People
 
 SIZES = (0.02, 0.05, 0.1, 0.25, 1.0)  # of a feature's range
 
 
+@public
 @dataclass(frozen=True)
 class Exaggeration:
     """One feature. turned: share of refused people who get a yes by misreporting it alone, by at most each of `sizes`,
@@ -34,6 +36,7 @@ class Exaggeration:
         return {**vars(self), "sizes": list(self.sizes), "turned": [one.to_dict() for one in self.turned]}
 
 
+@public
 def exaggeration(problem: Problem, x: People) -> list[Exaggeration]:
     """Misreport each feature of refused people x (n, d) alone, within what the schema calls legal; most gained first.
 

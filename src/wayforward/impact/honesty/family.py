@@ -16,9 +16,11 @@ from wayforward.evaluate.stats import NOTHING, Estimate, mean, rate
 from wayforward.methods import recommend
 from wayforward.model import wrap
 from wayforward.problem import Problem
+from wayforward.public import public
 from wayforward.recourse import Recourse
 
 
+@public
 @dataclass(frozen=True)
 class NearEqualModels:
     """Refused people under models that are as good. refusal: share whom some of these models accept as they are.
@@ -44,6 +46,7 @@ class NearEqualModels:
         }  # fmt: skip
 
 
+@public
 def family(
     problem: Problem, offered: Recourse, models: Sequence[Any], method: str = "local-search", seed: int = 0
 ) -> NearEqualModels:

@@ -16,12 +16,14 @@ from wayforward.impact.honesty.exaggeration import Exaggeration, exaggeration
 from wayforward.impact.honesty.family import NearEqualModels, family
 from wayforward.impact.honesty.offers import Offers, offers
 from wayforward.problem import Problem
+from wayforward.public import public
 from wayforward.recourse import Recourse
 
 METHODS = ("local-search", "growing-spheres")
 COSTS = ("l1", "mad", "percentile-total")
 
 
+@public
 @dataclass(frozen=True)
 class Honesty:
     """offers: beside what exists. family: under models as good. misreports: what each feature gains, most first."""
@@ -38,6 +40,7 @@ class Honesty:
         }  # fmt: skip
 
 
+@public
 def honesty(
     problem: Problem,
     offered: Recourse,

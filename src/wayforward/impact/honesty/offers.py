@@ -21,6 +21,7 @@ from wayforward.methods import recommend
 from wayforward.methods.certificates import certified
 from wayforward.problem import Problem
 from wayforward.problem.cost import cost_named
+from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.shapes import PerPerson
 
@@ -30,6 +31,7 @@ MUCH = 0.1  # of a cost: cheaper by more than this is worth telling
 _WAYS = 5  # options a method is asked for
 
 
+@public
 @dataclass(frozen=True)
 class Yardstick:
     """Offers by another cost than the offered one: how many people have an option that is cheaper by more than 10 %.
@@ -50,6 +52,7 @@ class Yardstick:
         }
 
 
+@public
 @dataclass(frozen=True)
 class Offers:
     """Shares are of people with an offer. proved: theirs is the cheapest possible. cheaper: a cheaper one is known.
@@ -80,6 +83,7 @@ class Offers:
         }  # fmt: skip
 
 
+@public
 def offers(
     problem: Problem,
     offered: Recourse,

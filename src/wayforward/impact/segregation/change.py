@@ -30,12 +30,14 @@ from wayforward.impact.segregation.dimensions import (
     standard_error,
 )
 from wayforward.lazy import Renamed
+from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Mask
 from wayforward.streams import Streams, keys_of
 
 
+@public
 @dataclass(frozen=True)
 class Change:
     """Segregation of a group before and after recourse, over the same people in the same order.
@@ -134,6 +136,7 @@ class Change:
         return "\n".join(lines)
 
 
+@public
 def compliant(x: Any, share: float | Any, *, seed: int = 0) -> Mask:
     """Return who follows the advice, drawn for each person of x (n, d): (n,).
 
@@ -165,6 +168,7 @@ def _copy_number(rows: Floats) -> Ints:
     return out
 
 
+@public
 def impacted(
     x_all: Any,
     recourse: Recourse,
@@ -205,6 +209,7 @@ def impacted(
     return x, counts
 
 
+@public
 def before_after(
     problem: Any,
     x_all: Any,
@@ -246,6 +251,7 @@ def before_after(
     return both.change(group, against, radius, how)
 
 
+@public
 def before_after_each(
     problem: Any,
     x_all: Any,

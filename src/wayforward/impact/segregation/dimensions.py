@@ -32,6 +32,7 @@ from wayforward.evaluate.distance import euclidean_columns
 from wayforward.evaluate.stats import Estimate
 from wayforward.groups import Groups
 from wayforward.impact.segregation import pairs
+from wayforward.public import public
 from wayforward.schema import Schema, SchemaWarning
 from wayforward.shapes import Floats, Ints, Mask
 
@@ -48,6 +49,7 @@ DIMENSIONS: Mapping[str, int] = {
 PUBLISHED = ("centralization", "atkinson", "proximity")  # those of the tables of Gao & Lakkaraju
 
 
+@public
 def places(
     problem: Any, rows: Any, leave_out: Sequence[str] = (), *, like: Any = None, keep: Sequence[str] = ()
 ) -> Floats:
@@ -91,6 +93,7 @@ def _to_their_ranges(schema: Schema, x: Floats, like: Floats) -> Floats:
     return np.where(number, low + (x - least) / width * schema.span, x)
 
 
+@public
 def land(
     problem: Any, rows: Any, leave_out: Sequence[str] = (), *, keep: Sequence[str] = (), n: int = 8192
 ) -> Floats:
@@ -119,6 +122,7 @@ def land(
     return places(schema, even, leave_out, like=x, keep=keep)
 
 
+@public
 @dataclass(frozen=True)
 class Areas:
     """Areal units: k-means cells of the original people. They stay where they are when people move.
@@ -192,6 +196,7 @@ class Sides:
         return Sides(self.point[rows], self.minority[rows], self.area[rows], self.areas)
 
 
+@public
 @dataclass(frozen=True)
 class Segregation:
     """How far a group is apart from others, in five dimensions. None of them is a verdict.
@@ -266,6 +271,7 @@ class Segregation:
         }
 
 
+@public
 def segregation(
     points: Any,
     groups: Groups,
@@ -335,6 +341,7 @@ def segregation(
     )
 
 
+@public
 def each_group(
     points: Any, groups: Groups, *, versus: Literal["rest", "each other"] = "rest", **how: Any
 ) -> dict[str, Segregation]:

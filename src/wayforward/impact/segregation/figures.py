@@ -11,6 +11,7 @@ from wayforward.errors import DataError
 from wayforward.impact.segregation.change import Change
 from wayforward.impact.segregation.dimensions import DIMENSIONS
 from wayforward.palette import BLUE, GREY, LIGHT, ORANGE
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,6 +25,7 @@ _TITLES = {
 }
 
 
+@public
 def figure_segregation(
     changes: Change | Mapping[str, Change], *, resamples: int = 200, seed: int = 0, people: int = 2000
 ) -> Figure:

@@ -15,9 +15,11 @@ from scipy.spatial import cKDTree
 
 from wayforward.errors import DataError, is_one_of, numbers_in
 from wayforward.impact.segregation.pairs import hausdorff, mean_of_pairs
+from wayforward.public import public
 from wayforward.shapes import Floats
 
 
+@public
 def segregation_index(
     x1: Any,
     x2: Any,
@@ -49,6 +51,7 @@ def segregation_index(
     return float(apart(one, two) + apart(one, four) - within - apart(one, three))
 
 
+@public
 def rectangles(a: float, b: float, c: float, u: float) -> dict[str, float]:
     """Return the Hausdorff segregation index of the rectangle world in closed form, for each kind of recourse.
 
@@ -65,6 +68,7 @@ def rectangles(a: float, b: float, c: float, u: float) -> dict[str, float]:
     return got | {"balanced": float(shift)}
 
 
+@public
 @dataclass(frozen=True)
 class RectangleWorld:
     """The world of the theorems on a grid: where the four groups stand, and where each kind of recourse leads them.
@@ -98,6 +102,7 @@ class RectangleWorld:
         return np.stack([across, np.full(len(x), 0.0 if recourse == "distance" else self.gap)], axis=1)
 
 
+@public
 def rectangle_world(a: float, b: float, c: float, u: float, *, side: int = 21) -> RectangleWorld:
     """Return four rectangles as grids of side x side points, corners included; c / b must fall on the grid."""
     _check_rectangles(a, b, c, u)
@@ -110,6 +115,7 @@ def rectangle_world(a: float, b: float, c: float, u: float, *, side: int = 21) -
     )
 
 
+@public
 def cost_bound(x3: Any, x4: Any, region: Any, region4: Any = None) -> float:
     """Return the most that balanced recourse can cost the two groups together: d_H(X3, X') + d_H(X4, X') (theorem 5.4).
 
@@ -121,6 +127,7 @@ def cost_bound(x3: Any, x4: Any, region: Any, region4: Any = None) -> float:
     return hausdorff(sets["x3"], sets["region"]) + hausdorff(sets["x4"], sets["region4"])
 
 
+@public
 def cost_of_region(x3: Any, x4: Any, region: Any, region4: Any = None) -> float:
     """Return the cost of the nearest points of a region: the groups' mean distances added up, at most `cost_bound`."""
     sets = _sets({"x3": x3, "x4": x4, "region": region, "region4": region if region4 is None else region4})

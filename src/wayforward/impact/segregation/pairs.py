@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.spatial import cKDTree
 
+from wayforward.public import public
 from wayforward.shapes import Floats, Mask
 
 _ROWS, _COLUMNS = 64, 2048  # a tile of distances is 1 MiB: it stays in the cache
@@ -166,6 +167,7 @@ def mean_of_pairs(x: Floats, y: Floats, of: Literal["distance", "closeness"] = "
     return float(total.sum() / (len(x) * len(y)))
 
 
+@public
 def hausdorff(x: Any, y: Any) -> float:
     """Return the Hausdorff distance of x (n, e) and y (q, e): how far the worst point is from the other set."""
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)

@@ -12,6 +12,7 @@ from wayforward.errors import DataError
 from wayforward.impact.segregation.dimensions import DIMENSIONS
 from wayforward.impact.society.history import FIGURES, History
 from wayforward.language import N_, gettext
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,6 +73,7 @@ def digits(value: float) -> int:
     return min(3, max(2, words.about(value, 3)))
 
 
+@public
 def figure_society(
     history: History | Mapping[str, History], figures: Sequence[str] = (), *, group: str | None = None
 ) -> Figure:

@@ -15,6 +15,7 @@ from wayforward.impact.segregation.dimensions import DIMENSIONS
 from wayforward.impact.society.scenario import Scenario
 from wayforward.language import N_, gettext
 from wayforward.plain_files import as_path, read_json, write_text
+from wayforward.public import public
 from wayforward.shapes import Floats
 
 FORMAT = "wayforward society 1"
@@ -51,6 +52,7 @@ FIGURES: Mapping[str, tuple[str, str, str]] = {
 }  # fmt: skip
 
 
+@public
 @dataclass(eq=False)
 class History:
     """T rounds, g groups and one more column for people without a label.

@@ -26,6 +26,7 @@ from wayforward.impact.society.history import FLOWS, History
 from wayforward.impact.society.scenario import Scenario
 from wayforward.impact.society.setting import Setting, level_titles, setting_of
 from wayforward.plain_files import as_path
+from wayforward.public import public
 from wayforward.schema import SchemaWarning
 from wayforward.shapes import Floats, Ints, Mask
 from wayforward.streams import Streams, keys_of
@@ -579,6 +580,7 @@ def _check_parameters(method: Method, given: Mapping[str, Any]) -> None:
                 break
 
 
+@public
 def simulate(
     scenario: Scenario,
     setting: Setting | None = None,

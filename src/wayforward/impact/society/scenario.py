@@ -9,14 +9,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wayforward.errors import DataError, FileFormatError, did_you_mean
+from wayforward.errors import DataError, FileFormatError, did_you_mean, is_integer, is_real
 from wayforward.plain_files import as_path, dump_yaml, parse_yaml, read_text
+from wayforward.public import public
 
 _MOST = 100_000_000  # of anything that is counted: more is a slip of the finger
 _HUGE = 1e300
 _OUTCOMES = ("known", "drawn", "label", "fitted", "none")
 
 
+@public
 @dataclass(frozen=True)
 class Advice:
     """The advice that refused people get. method and its parameters: see `wf.methods_table()`. Balanced methods (ebr,
@@ -62,6 +64,7 @@ class Advice:
         _whole(self, "budget", 1, none=True)
 
 
+@public
 @dataclass(frozen=True)
 class Compliance:
     """Who follows, and how well.
@@ -107,11 +110,11 @@ class Compliance:
         _number(self, "round_months", 0.0, np.inf, none=True)
         if self.round_months == 0:
             raise DataError("round_months must be above 0. Write round_months: 12 for a round of a year.")
-        pair: Any = (self.delay, self.delay) if _is_whole(self.delay) else self.delay
+        pair: Any = (self.delay, self.delay) if is_integer(self.delay) else self.delay
         if (
             not isinstance(pair, (list, tuple))
             or len(pair) != 2
-            or not all(_is_whole(v) for v in pair)
+            or not all(is_integer(v) for v in pair)
             or not 1 <= pair[0] <= pair[1] <= _MOST
         ):
             raise DataError(
@@ -127,6 +130,7 @@ class Compliance:
         return np.asarray(self.share * (self.floor + (1 - self.floor) * np.exp(-s / self.fall)))
 
 
+@public
 @dataclass(frozen=True)
 class Lender:
     """How the lender decides. capacity: people who can be granted in a round, best scores first: a whole number, a
@@ -162,6 +166,7 @@ class Lender:
         _number(self, "threshold", 0.0, 1.0, none=True)
 
 
+@public
 @dataclass(frozen=True)
 class Scenario:
     """A society and what happens in it, round by round; the same scenario gives the same run.
@@ -220,7 +225,7 @@ class Scenario:
                 raise DataError(f"{name} is a list; got {getattr(self, name)!r}. Write {name}: {example}.")
             object.__setattr__(self, name, tuple(getattr(self, name)))
         for edge in self.cut:
-            if not _is_number(edge) or not -_HUGE < edge < _HUGE:
+            if not is_real(edge) or not -_HUGE < edge < _HUGE:
                 raise DataError(f"cut is a list of numbers, such as [30, 60]; got {edge!r} in it.")
 
     def to_dict(self) -> dict[str, Any]:
@@ -289,14 +294,6 @@ def _made(kind: Any, data: Mapping[str, Any], where: str) -> Any:
     return kind(**data)
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-
-
 def _text(noun: Any, *names: str) -> None:
     for name in names:
         if not isinstance(getattr(noun, name), str) or not getattr(noun, name):
@@ -317,7 +314,7 @@ def _number(noun: Any, name: str, low: float, high: float, *, none: bool = False
     value = getattr(noun, name)
     if value is None and none:
         return
-    if not _is_number(value) or not low <= value <= min(high, _HUGE):
+    if not is_real(value) or not low <= value <= min(high, _HUGE):
         ends = f"from {low:g} to {high:g}" if high < np.inf else f"of at least {low:g}"
         raise DataError(f"{name} is a number {ends}; got {value!r}.")
 
@@ -326,7 +323,7 @@ def _whole(noun: Any, name: str, low: int, *, none: bool = False) -> None:
     value = getattr(noun, name)
     if value is None and none:
         return
-    if not _is_whole(value) or value < low:
+    if not is_integer(value) or value < low:
         raise DataError(f"{name} is a whole number, at least {low}; got {value!r}.")
     if value > _MOST:
         raise DataError(f"{name} is a whole number, at most {_MOST:,}; got {value!r}.")

@@ -14,6 +14,7 @@ from wayforward.answers import words
 from wayforward.errors import DataError
 from wayforward.groups import Groups
 from wayforward.impact.society.scenario import Scenario
+from wayforward.public import public
 from wayforward.shapes import Floats, Ints
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from wayforward.world import World
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Setting:
     """The pieces of a society; `setting_of` makes them from a scenario's data, or put them together yourself.
@@ -111,6 +113,7 @@ class Setting:
         return self.x[at], self.groups.member[at], fixed
 
 
+@public
 def setting_of(scenario: Scenario) -> Setting:
     """Make the pieces that a scenario names: its data set, split; a model trained on one part; people from the other.
 

@@ -23,6 +23,7 @@ from wayforward.impact.summaries.ground_set import GroundSet, choose
 from wayforward.impact.summaries.itemsets import frequent
 from wayforward.language import N_, Translatable, gettext
 from wayforward.lazy import renamed_names
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
@@ -39,6 +40,7 @@ _LEAST = 10  # people that a rule speaks to, among those it is learnt from
 _EXTENDED = 400  # changes that are extended by one more feature
 
 
+@public
 @dataclass(frozen=True)
 class RuleCondition:
     """A condition of one phrase about one feature: all `parts` hold. low, high: its values are in [low, high)."""
@@ -54,6 +56,7 @@ class RuleCondition:
         return np.asarray(np.logical_and.reduce([one.holds(x) for one in self.parts]))
 
 
+@public
 @dataclass(frozen=True)
 class Aim:
     """A new state of one feature: a level, or at least or at most a value. text: what to do, in words."""
@@ -94,6 +97,7 @@ class Aim:
         )
 
 
+@public
 @dataclass(frozen=True)
 class AresRules(Rules):
     """Rules as chosen. who, change: of each line. objective: of them all; rows: model rows that learning took."""
@@ -124,6 +128,7 @@ class AresRules(Rules):
         return action, line
 
 
+@public
 @dataclass
 class Ares(Summariser):
     """Few rules of two levels from all frequent subgroups, states and changes, by local search.

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from wayforward.public import public
 from wayforward.shapes import Actions, Ints, Rows
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 Words = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]  # of each line: for whom, what to do
 
 
+@public
 class Rules(ABC):
     """What a summariser learnt. words: for each line, for whom (conditions, none: everybody) and what to do."""
 
@@ -32,6 +34,7 @@ class Rules(ABC):
         return ""
 
 
+@public
 class Summariser(ABC):
     """A way to find lines. Subclasses are dataclasses whose fields are the parameters."""
 

@@ -23,6 +23,7 @@ from wayforward.impact.summaries.base import Rules, Summariser
 from wayforward.impact.summaries.common_actions import by_size
 from wayforward.impact.summaries.summary import listed
 from wayforward.language import Translatable, gettext
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
@@ -37,6 +38,7 @@ _NEARLY = 0.99  # of what the best direction saves: a simpler one that saves as 
 _FEW = 10  # how much a line takes is published for no fewer people
 
 
+@public
 @dataclass(frozen=True)
 class Translation:
     """One direction. amount: feature units a step for each feature, 0 where it stays.
@@ -135,6 +137,7 @@ class GlobeRules(Rules):
         return Translatable(lambda: _how_often(self.schema, needed, totals))
 
 
+@public
 @dataclass(frozen=True)
 class GlobeCe(Summariser):
     """Few directions, chosen by how many refused people they turn, then by cost.

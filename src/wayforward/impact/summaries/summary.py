@@ -24,6 +24,7 @@ from wayforward.impact.summaries.base import Rules, Summariser
 from wayforward.impact.summaries.registry import summariser
 from wayforward.language import Translatable, gettext, translated, use_language
 from wayforward.lazy import Renamed, renamed_names
+from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.shapes import Actions, Costs, Floats, Ints, Mask, OptionMask, People, PerPerson
 
@@ -48,6 +49,7 @@ __getattr__ = renamed_names(__name__, Line="SummaryLine")
 _LEAST = 20  # refused people; fewer make no halves
 
 
+@public
 @dataclass(frozen=True)
 class SummaryLine:
     """One line. who: its conditions (none: everybody); change: what to do. n_addressed: people it speaks to.
@@ -89,6 +91,7 @@ def listed(parts: Sequence[str]) -> str:
     return words.join(list(parts))
 
 
+@public
 @dataclass(frozen=True)
 class Served:
     """A group under a summary: share whom some line serves, mean cost for those, and the same of plans of their own.
@@ -114,6 +117,7 @@ class Served:
         }  # fmt: skip
 
 
+@public
 @dataclass(frozen=True)
 class Curve:
     """Share of the people scored whom lines, and plans of their own, serve within a cost; all (c,), rising."""
@@ -127,6 +131,7 @@ class Curve:
         return {"cost": list(self.cost), "served": list(self.served), "own_plan_served": list(self.own)}
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Summary:
     """Lines, and what became of the people who had no say in them.
@@ -186,6 +191,7 @@ class Summary:
         return "\n".join([head, *rows])
 
 
+@public
 def summarize(
     problem: Problem,
     x: Any,

@@ -30,6 +30,7 @@ from wayforward.impact.summaries.common_actions import (
 from wayforward.impact.summaries.path_words import path_words
 from wayforward.language import N_, gettext
 from wayforward.lazy import Renamed
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
@@ -51,6 +52,7 @@ _NOTHING = N_("no common change was found that helps")
 Node = tuple[int, "Node", "Node"] | None
 
 
+@public
 @dataclass
 class Tree(Summariser):
     """Ask up to a few readable questions, then tell everybody in a leaf to do the same thing.
@@ -488,6 +490,7 @@ def _revised(tree: Node, i: int, condition: int | None, keep: bool) -> tuple[Nod
     return (c, yes, no), i
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class TreeRules(Rules):
     """A tree and the action of each leaf, left to right.

@@ -21,6 +21,7 @@ from wayforward.methods.actionable_recourse.programs import ProgramSearch
 from wayforward.methods.base import Budget, Method
 from wayforward.methods.settings import check_choices, check_least
 from wayforward.model import Access
+from wayforward.public import public
 from wayforward.shapes import Actions, Mask
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from wayforward.streams import Streams
 
 
+@public
 @dataclass
 class ActionableRecourse(Method):
     """Find the cheapest actions that turn a linear model's decision, in order of cost, or prove that there are none.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from wayforward.problem.batching import ask, tidy
+from wayforward.public import public
 from wayforward.shapes import Floats, Ints, Mask
 from wayforward.streams import keys_of
 
@@ -170,6 +171,7 @@ class Evolution:
         return np.asarray(chosen & np.isfinite(wait))
 
 
+@public
 def blended(one: Floats, other: Floats, share: Floats, spread: float = 6.0) -> Floats:
     """Simulated binary crossing of numbers, by numbers share in (0, 1), all of one shape.
 

@@ -25,6 +25,7 @@ from wayforward.methods.local_search.surrogate import stand_in
 from wayforward.methods.settings import check_switches, check_whole
 from wayforward.methods.wachter import Wachter
 from wayforward.problem.proofs import settled
+from wayforward.public import public
 from wayforward.shapes import Actions, Mask, Rows
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ _STARTS = 20_000  # accepted reference people that starts are taken from
 _BOXES = 2_000  # looked at for a person whom nothing else serves
 
 
+@public
 @dataclass
 class LocalSearch(Method):
     """Find the cheapest change that turns the decision, from neighbours and sparse moves, ending in a polish.

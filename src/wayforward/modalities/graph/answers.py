@@ -12,8 +12,10 @@ from wayforward.errors import DataError
 from wayforward.language import gettext, ngettext, visible
 from wayforward.modalities.answers import LetterPart, Phrases, UnitRecourse
 from wayforward.modalities.graph.model import RecommenderModel
+from wayforward.public import public
 
 
+@public
 @dataclass(frozen=True)
 class RecommenderRecourse(UnitRecourse):
     """Up to k sets of actions for each of n people. recourse: the same as rows, for evaluation and files."""

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from wayforward.errors import DataError, require_switch, shown
+from wayforward.errors import DataError, is_list, require_switch, shown
 from wayforward.model.frames import column_values, is_table
 from wayforward.plain_files import read_text
+from wayforward.public import public
 from wayforward.shapes import Floats, Ints
 
 _EMPTY = ("nan", "NaT", "<NA>")  # of numbers, days, and pandas
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class ActionGraph:
     """Nodes of any kind with weighted edges, some of which are what people did.
@@ -46,7 +48,7 @@ class ActionGraph:
             raise DataError(f"Two nodes are called {twice!r}. Give each node a name of its own.")
         try:
             matrix = csr_array(self.weights, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise DataError(
                 f"weights={shown(self.weights)} is no matrix of numbers. Give a scipy sparse matrix (N, N)."
             ) from None
@@ -129,6 +131,7 @@ class ActionGraph:
         return cls(names, coo_array((size, (start, end)), shape=(len(names), len(names))), **sides)
 
 
+@public
 def shop(people: int = 60, items: int = 120, kinds: int = 8, seed: int = 0) -> ActionGraph:
     """Return a made-up graph: people who bought and rated items (3 to 10 each), each item of one or two kinds.
 
@@ -153,7 +156,7 @@ def shop(people: int = 60, items: int = 120, kinds: int = 8, seed: int = 0) -> A
 
 
 def _texts(given: Any, kind: str) -> list[str]:
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+    if not is_list(given):
         raise DataError(f"{kind}={shown(given)} is no list of names. Give a list.")
     return [str(one) for one in given]
 

@@ -17,6 +17,7 @@ from wayforward.model.adapted import DOUBLE, two_columns
 from wayforward.model.base import single_valued
 from wayforward.model.fast import Fast
 from wayforward.model.forms import BoxBounds, Rivals
+from wayforward.public import public
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Mask
 
@@ -40,6 +41,7 @@ class PersonScores(NamedTuple):
     actions: Ints
 
 
+@public
 @dataclass(eq=False)
 class RecommenderModel:
     """Recommends to a person, among items that they have not acted on, the one where a random walk is most often.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from wayforward.errors import DataError, ProblemError, did_you_mean
+from wayforward.errors import DataError, ProblemError, did_you_mean, is_list
 from wayforward.methods import Method
 from wayforward.modalities.graph.answers import RecommenderRecourse
 from wayforward.modalities.graph.graph import ActionGraph
@@ -17,9 +17,11 @@ from wayforward.modalities.units import padded_size, unit_rows, unit_schema
 from wayforward.model import wrap
 from wayforward.problem import Problem
 from wayforward.problem.cost import LpMix
+from wayforward.public import public
 from wayforward.recourse import Recourse
 
 
+@public
 class RecommenderProblem(UnitProblem[RecommenderRecourse]):
     """A recommender on a graph: which of a person's own actions would have to be undone for another item to be on top?
 
@@ -64,7 +66,7 @@ class RecommenderProblem(UnitProblem[RecommenderRecourse]):
         return super().recommend(things, method, k, keep=keep, most=most, strict=strict, **how)
 
     def _each(self, things: Any) -> list[Any]:
-        if isinstance(things, (str, bytes)) or not isinstance(things, Iterable):
+        if not is_list(things):
             raise DataError("people is no list. Give a list of names: ['ann'].")
         return list(things)
 
@@ -100,7 +102,7 @@ class RecommenderProblem(UnitProblem[RecommenderRecourse]):
         )
 
     def _items(self, keep: Any) -> frozenset[str]:
-        if isinstance(keep, str) or not isinstance(keep, Iterable):
+        if not is_list(keep):
             raise ProblemError(f"keep={keep!r} is no list of items. Give a list: ['book 3'].")
         found = frozenset(map(str, keep))
         unknown = sorted(found - set(self.graph.items))

@@ -15,6 +15,7 @@ from wayforward.modalities.array_answers import ArrayRecourse
 from wayforward.modalities.arrays import ArrayUnits, PlainArrays
 from wayforward.modalities.image.segments import Grid
 from wayforward.palette import GREY, ORANGE
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _LISTED = 6  # parts that a sentence names
 
 
+@public
 @dataclass(frozen=True)
 class ImageRecourse(ArrayRecourse):
     """Up to k changed images (h, w) or (h, w, c) for each of n. recourse: the same as rows, for evaluation and files.

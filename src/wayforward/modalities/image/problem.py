@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from wayforward.errors import DataError, ProblemError, shown
+from wayforward.errors import DataError, ProblemError, array_in, shown
 from wayforward.modalities.array_problem import ArrayProblem
 from wayforward.modalities.arrays import (
     MOST_NUMBERS,
@@ -32,6 +32,7 @@ from wayforward.modalities.image.segments import (
 from wayforward.modalities.units import padded_size, unit_schema
 from wayforward.model.adapters import library_of
 from wayforward.problem import Target
+from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.schema import Schema
 
@@ -39,6 +40,7 @@ Units = Literal["grid", "quickshift", "pixels"]
 Replace = Literal["mean", "blur", "distractor", "cells"]
 
 
+@public
 class ImageProblem(ArrayProblem[ImageRecourse]):
     """An image model, and the answer that is wanted of it: which parts of an image would have to change, to what?
 
@@ -168,7 +170,7 @@ class ImageProblem(ArrayProblem[ImageRecourse]):
         """(h, w) bool."""
         if keep is None or (isinstance(keep, tuple) and not keep):
             return np.zeros(self.shape[:2], dtype=bool)
-        mask = np.asarray(keep)
+        mask = array_in(keep, "keep", ProblemError)
         if mask.shape != self.shape[:2] or mask.dtype != bool:
             raise ProblemError(
                 f"keep has shape {mask.shape} and type {mask.dtype}. Give True or False for each of "

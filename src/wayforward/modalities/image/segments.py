@@ -10,6 +10,7 @@ from scipy import ndimage
 
 from wayforward.errors import ProblemError
 from wayforward.modalities.arrays import nearest
+from wayforward.public import public
 
 _WINDOW = 3.0  # widths of the kernel that a density reaches
 
@@ -21,6 +22,7 @@ class Segmenter(Protocol):
         """(h, w, c) -> (h, w)."""
 
 
+@public
 @dataclass(frozen=True)
 class Grid:
     """Cells of a grid, row by row. rows, columns: how many."""
@@ -47,6 +49,7 @@ class Grid:
         return divmod(unit, self.columns)
 
 
+@public
 @dataclass(frozen=True)
 class Quickshift:
     """Segments of pixels that look alike and lie together: each pixel joins the nearest one where it is denser.

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from wayforward.errors import DataError, require_whole
+from wayforward.public import public
 
 SHAPES = ("circle", "square", "triangle")
 _MARK = 3  # pixels of a mark, each way
 MOST_NUMBERS = 50_000_000  # of images that are drawn
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class ImageSet:
     """images (n, h, w), labels (n,), span: the least and the greatest value, and a card: what they are, whose, what to
@@ -41,6 +43,7 @@ of marks looks at is therefore known.
 """
 
 
+@public
 def digits() -> ImageSet:
     """Return scikit-learn's digits: images (1797, 8, 8) from 0 to 16, labels 0 to 9."""
     from sklearn.datasets import load_digits
@@ -49,6 +52,7 @@ def digits() -> ImageSet:
     return ImageSet(found.images, found.target, (0.0, 16.0), _DIGITS)
 
 
+@public
 def shapes(n: int = 300, size: int = 24, seed: int = 0) -> ImageSet:
     """Return n drawn shapes (n, size, size) from 0 to 1, labels 'circle', 'square' or 'triangle', half with a mark.
 

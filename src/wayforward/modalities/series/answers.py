@@ -13,6 +13,7 @@ from wayforward.language import gettext, ngettext, pgettext, visible
 from wayforward.modalities.answers import LetterPart, Phrases
 from wayforward.modalities.array_answers import ArrayRecourse
 from wayforward.palette import GREY, INK, ORANGE
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +23,7 @@ _LISTED = 6  # places that a sentence names
 _PANELS = 24  # channels drawn, those that change first
 
 
+@public
 @dataclass(frozen=True)
 class SeriesRecourse(ArrayRecourse):
     """Up to k changed series (channels, times) for each of n. recourse: the same as rows, for evaluation and files.

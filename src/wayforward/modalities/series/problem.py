@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from wayforward.errors import DataError, ProblemError, is_number, shown
+from wayforward.errors import DataError, ProblemError, is_integer, is_list, is_number, shown
 from wayforward.modalities.array_problem import ArrayProblem
 from wayforward.modalities.arrays import (
     ArrayModel,
@@ -22,6 +22,7 @@ from wayforward.modalities.series.answers import SeriesRecourse
 from wayforward.modalities.series.segments import ChannelMean, NearestFill, Stretches
 from wayforward.modalities.units import padded_size, unit_schema
 from wayforward.problem import Target
+from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.schema import Schema
 
@@ -30,6 +31,7 @@ Replace = Literal["distractor", "mean"]
 MOST_DISTRACTORS = 64
 
 
+@public
 class SeriesProblem(ArrayProblem[SeriesRecourse]):
     """A model of time series, and the answer that is wanted of it: which channels would have to be others?
 
@@ -152,14 +154,12 @@ class SeriesProblem(ArrayProblem[SeriesRecourse]):
                     f"{self.shape[1]} times, or names of channels."
                 )
             return keep
-        if isinstance(keep, (str, bytes)) or not isinstance(keep, Iterable):
+        if not is_list(keep):
             raise ProblemError(f"keep={shown(keep)} is no list of channels. Give a list: [{keep!r}].")
         for one in keep:
             if isinstance(one, str) and one in self.channels:
                 mask[self.channels.index(one)] = True
-            elif (
-                isinstance(one, (int, np.integer)) and not isinstance(one, bool) and 0 <= one < self.shape[0]
-            ):
+            elif is_integer(one) and 0 <= one < self.shape[0]:
                 mask[one] = True
             else:
                 raise ProblemError(
@@ -172,7 +172,7 @@ class SeriesProblem(ArrayProblem[SeriesRecourse]):
 def _names(given: Sequence[str] | None, many: int) -> list[str]:
     if given is None:
         return [f"channel {i + 1}" for i in range(many)]
-    names = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    names: list[Any] = list(given) if is_list(given) else [given]
     if len(names) != many or not all(isinstance(n, str) and n for n in names) or len(set(names)) < many:
         raise DataError(
             f"channels={shown(given)} are no names of {many} channels. Give {many} different ones."

@@ -9,8 +9,10 @@ import numpy as np
 from wayforward.errors import ProblemError, require_kind
 from wayforward.lazy import cached_property
 from wayforward.modalities.arrays import nearest
+from wayforward.public import public
 
 
+@public
 @dataclass(frozen=True)
 class Stretches:
     """Stretches of time of about equal length, of each channel by itself. parts: how many a channel has."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from wayforward.errors import DataError, is_whole, require_whole, shown
 from wayforward.plain_files import as_path, read_text
+from wayforward.public import public
 
 CHARTS = ("normal", "cyclic", "increasing", "decreasing", "upward", "downward")
 FUNNELS = ("cylinder", "bell", "funnel")
@@ -18,6 +19,7 @@ MOST_CHARACTERS = 400_000_000  # of a file that is read
 MOST_NUMBERS = 50_000_000  # of the series in it
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class SeriesSet:
     """series (n, channels, times), labels (n,), and a card: what they are, whose, what to know. channels: names."""
@@ -48,6 +50,7 @@ control chart by itself (see `control_charts`). A machine is 'worn' where {decid
 """
 
 
+@public
 def control_charts(n: int = 300, times: int = 60, seed: int = 0) -> SeriesSet:
     """Return n control charts (n, 1, times) of six kinds, evenly. Raises: DataError for fewer than 12 times."""
     _check(n, times, 12, seed)
@@ -57,6 +60,7 @@ def control_charts(n: int = 300, times: int = 60, seed: int = 0) -> SeriesSet:
     return SeriesSet(_charts(rng, kind, times)[:, None], np.array(CHARTS)[kind], card)
 
 
+@public
 def cylinder_bell_funnel(n: int = 300, times: int = 128, seed: int = 0) -> SeriesSet:
     """Return n series (n, 1, times), a cylinder, a bell or a funnel. Raises: DataError for fewer than 16 times."""
     _check(n, times, 16, seed)
@@ -72,6 +76,7 @@ def cylinder_bell_funnel(n: int = 300, times: int = 128, seed: int = 0) -> Serie
     return SeriesSet(series[:, None], np.array(FUNNELS)[kind], card)
 
 
+@public
 def machines(n: int = 300, channels: int = 6, times: int = 60, seed: int = 0) -> SeriesSet:
     """Return n machines (n, channels, times), 'worn' or 'fine' by their first two sensors.
 
@@ -116,6 +121,7 @@ def _check(n: int, times: int, least: int, seed: int) -> None:
         raise DataError(f"n={n}, times={times} would be more than {MOST_NUMBERS:,} numbers. Draw fewer.")
 
 
+@public
 def read_series(path: str | Path) -> SeriesSet:
     """Read a file of the UCR or UEA archive, as text: .tsv or .txt (the label first), .ts or .arff (the label last).
 

@@ -15,6 +15,7 @@ from wayforward.model import WrapOptions
 from wayforward.model.fast import padded
 from wayforward.model.forms import LinearForm
 from wayforward.model.tables import Table
+from wayforward.public import public
 from wayforward.schema import Schema
 from wayforward.shapes import Floats
 
@@ -29,6 +30,7 @@ _ADVICE = (
 )
 
 
+@public
 @dataclass(frozen=True)
 class Cox:
     """A proportional hazards model as it is printed: log hazard ratios, and the curve where they add up to nothing.

@@ -21,6 +21,7 @@ from wayforward.model.adapted import two_columns
 from wayforward.model.encoder import NotRead
 from wayforward.model.fast import Fast
 from wayforward.model.forms import LinearForm
+from wayforward.public import public
 from wayforward.schema import Schema
 from wayforward.schema.carried import values_of
 from wayforward.shapes import Floats
@@ -31,6 +32,7 @@ _LOOKED_AT = 32
 _EDGE = 1e-9  # nearer to 0 or 1 a curve says nothing of its hazard
 
 
+@public
 @dataclass(eq=False)
 class SurvivalModel:
     """A fitted survival model over a schema, and what is read off its curves.

@@ -15,6 +15,7 @@ from wayforward.methods import Method, recommend
 from wayforward.modalities.survival.model import LIFETIME, SurvivalModel
 from wayforward.model import wrap
 from wayforward.problem import Problem, Target
+from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.schema import Feature, Schema, SchemaWarning
 from wayforward.schema.carried import keys_of
@@ -22,6 +23,7 @@ from wayforward.schema.odd_rows import unread_note
 from wayforward.shapes import Floats
 
 
+@public
 class SurvivalProblem:
     """A survival model, and the time that is wanted of it.
 

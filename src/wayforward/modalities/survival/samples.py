@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from wayforward.public import public
 from wayforward.schema import Feature, Schema
 from wayforward.shapes import Floats, Mask
 
@@ -15,6 +16,7 @@ CENTRE = {"age": 60.0, "exercise": 3.0, "pressure": 140.0}
 _SHAPE, _SCALE, _LEVELS = 1.3, 70.0, {"smoker": ("no", "yes"), "diet": ("poor", "mixed", "fresh")}
 
 
+@public
 def heart_schema() -> Schema:
     """What one can do after a heart attack: exercise, pressure, smoking and diet; nobody changes their age."""
     return Schema(
@@ -28,6 +30,7 @@ def heart_schema() -> Schema:
     )  # fmt: skip
 
 
+@public
 def heart_patients(n: int = 400, seed: int = 0) -> tuple[dict[str, np.ndarray], Floats, Mask]:
     """Return n made-up people as columns, months until they died or were last seen (n,), and who died (n,) bool.
 
@@ -54,6 +57,7 @@ def heart_patients(n: int = 400, seed: int = 0) -> tuple[dict[str, np.ndarray], 
     return table, np.minimum(months, seen), months <= seen
 
 
+@public
 def heart_baseline(months: Floats) -> Floats:
     """Return the share (T,) of people with a risk of 0 (`PLANTED`, `CENTRE`) who live so long."""
     return np.exp(-((np.asarray(months, np.float64) / _SCALE) ** _SHAPE))

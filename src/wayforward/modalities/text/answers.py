@@ -11,11 +11,13 @@ from wayforward.errors import DataError, is_one_of
 from wayforward.language import gettext, ngettext, visible
 from wayforward.modalities.answers import LetterPart, Phrases, UnitRecourse
 from wayforward.modalities.text.documents import Document, document
+from wayforward.public import public
 
 Style = Literal["plain", "terminal", "html"]
 _STRIKES = {"plain": ("[-", "-]"), "terminal": ("\x1b[9m", "\x1b[29m"), "html": ("<del>", "</del>")}
 
 
+@public
 @dataclass(frozen=True)
 class TextRecourse(UnitRecourse):
     """Up to k sets of words for each of n texts. recourse: the same as rows, for evaluation and files."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from wayforward.errors import DataError
+from wayforward.public import public
 
 #: words of the grammar and how much each speaks for a good review; all others say nothing
 PLANTED = {
@@ -39,6 +40,7 @@ _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Su
 _NUMBERS = ("two", "three", "four", "five", "six", "seven")
 
 
+@public
 def reviews(
     n: int = 400, sentences: int = 6, seed: int = 0, vocabulary: int = 0
 ) -> tuple[list[str], np.ndarray]:
@@ -70,6 +72,7 @@ def reviews(
     return texts, np.array(label)
 
 
+@public
 def newsgroups(
     categories: tuple[str, str] = ("sci.med", "sci.space"),
     subset: str = "train",

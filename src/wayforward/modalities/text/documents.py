@@ -13,6 +13,7 @@ import numpy as np
 
 from wayforward.errors import DataError
 from wayforward.modalities.units import padded_size, things_of, unit_rows, unit_schema
+from wayforward.public import public
 from wayforward.schema import Schema
 
 _WORD = re.compile(r"(\w+(?:['\u2019]\w+)*)")
@@ -20,6 +21,7 @@ MOST_WORDS = 16_384  # different words of a text: rows and their schema grow wit
 TEXT = "text"
 
 
+@public
 @dataclass(frozen=True)
 class Document:
     """A text and its units. pieces: what stands before the first word, the word, what follows, the next word ...; unit:
@@ -90,6 +92,7 @@ def document(text: str) -> Document:
     return Document(text, pieces, unit, tuple(times.values()), tuple(map(first.__getitem__, number)))
 
 
+@public
 def document_schema(size: int) -> Schema:
     """Return the schema of texts with up to `size` different words: the text itself, and whether each word is there."""
     return unit_schema(TEXT, "word", size, example="An example.")

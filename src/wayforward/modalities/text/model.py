@@ -18,6 +18,7 @@ from wayforward.model.adapters.sklearn_estimator import check_fitted
 from wayforward.model.adapters.sklearn_inside import decision_of
 from wayforward.model.fast import padded, take
 from wayforward.model.kernels import sigmoid, softmax
+from wayforward.public import public
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Outputs
 
@@ -30,6 +31,7 @@ _AT_ONCE = 4096  # texts of which counts are made at once
 _TIE = 1e-9  # nearer than this the estimator's own predict is asked for the label
 
 
+@public
 class TextModel:
     """A fitted scikit-learn pipeline on raw strings, or a function of a list of strings that gives probabilities.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from wayforward.errors import DataError, ProblemError
+from wayforward.errors import DataError, ProblemError, is_list
 from wayforward.lazy import cached_property
 from wayforward.methods import Method
 from wayforward.modalities.problem import UnitProblem, widened
@@ -19,11 +19,13 @@ from wayforward.model import wrap
 from wayforward.model.wrapping import Wrapped
 from wayforward.problem import Problem, Target
 from wayforward.problem.cost import LpMix
+from wayforward.public import public
 from wayforward.recourse import Recourse
 
 _LOOKED_AT = 64  # texts on which what was read of the model is compared with the model itself
 
 
+@public
 class TextProblem(UnitProblem[TextRecourse]):
     """A text model, and the answer that is wanted of it: which words would have to go?
 
@@ -61,7 +63,7 @@ class TextProblem(UnitProblem[TextRecourse]):
     def _each(self, things: Any) -> list[Any]:
         if isinstance(things, (str, bytes)):
             raise DataError("texts is one string. Give a list of texts: [text].")
-        if not isinstance(things, Iterable):
+        if not is_list(things, texts=True):
             raise DataError(f"texts is a {type(things).__name__}. Give a list of texts.")
         return list(things)
 
@@ -129,7 +131,7 @@ class TextProblem(UnitProblem[TextRecourse]):
 def _words(words: Collection[str]) -> frozenset[str]:
     if isinstance(words, str):
         raise ProblemError(f"keep={words!r} is one string. Give a list of words: [{words!r}].")
-    if not isinstance(words, Iterable):
+    if not is_list(words, texts=True):
         raise ProblemError(f"keep={words!r} is a {type(words).__name__}. Give a list of words.")
     found = list(words)
     for word in found:

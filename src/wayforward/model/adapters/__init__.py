@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wayforward.errors import ModelError
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.model.adapted import Adapted, WrapOptions
@@ -28,6 +29,7 @@ _ADAPTERS: dict[str, str | Adapter] = {
 _PATH, _CALLABLE = "onnx_file:adapt", "function:adapt"
 
 
+@public
 def register_adapter(library: str, adapter: str | Adapter) -> None:
     """Let `wrap` read the models of another library: ``register_adapter("mylib", "my_package.mine:adapt")``.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError, DialogueError
+from wayforward.errors import DataError, DialogueError, is_integer
 from wayforward.language import N_, gettext, language, use_language
 from wayforward.people.dialogue import fitting
 from wayforward.people.dialogue import state as st
@@ -31,6 +31,7 @@ from wayforward.people.dialogue.wishes import wishes_of
 from wayforward.people.dialogue.wording import Ending, ending, meaning, worded
 from wayforward.people.elicitor import Elicitor
 from wayforward.plain_files import as_path
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from wayforward.schema.acts import ActModel
 
 
+@public
 class Dialogue(StoredDialogue):
     """One person, one problem, one question at a time, until there is a plan that this person wants.
 
@@ -82,7 +84,7 @@ class Dialogue(StoredDialogue):
         acts: ActModel | list[dict[str, Any]] | str | Path | None = None,
     ) -> None:
         row = _one_person(problem, x)
-        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        if not is_integer(seed):
             raise DialogueError(f"seed={seed!r} is not a whole number. Use seed=0, for example.")
         if preferences is not None and (
             preferences.n != 1 or preferences.schema.names != problem.schema.names

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from wayforward.language import N_, gettext
+from wayforward.public import public
 
 AnswerKind = Literal["yes-no", "number", "choice", "rank", "likert", "accept", "page"]
 Reply = dict[str, Any]  # plain data: what was said, as the log keeps it
@@ -14,6 +15,7 @@ LIKERT = (N_("very easy"), N_("easy"), N_("neither easy nor hard"), N_("hard"), 
 IMPOSSIBLE = N_("I cannot do this")
 
 
+@public
 @dataclass(frozen=True)
 class Option:
     """One answer to choose. key: what to type. text: in plain words. For a plan: steps, what to do; follows, what
@@ -28,6 +30,7 @@ class Option:
     after: tuple[float | None, ...] | None = None
 
 
+@public
 @dataclass(frozen=True)
 class Question:
     """What a person is asked now, complete on its own screen.

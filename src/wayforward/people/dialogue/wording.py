@@ -18,6 +18,7 @@ from wayforward.people.dialogue.plans_beside import plans_beside
 from wayforward.people.dialogue.question import Option, Question, Reply, likert_words
 from wayforward.people.dialogue.state import numbers
 from wayforward.people.dialogue.wishes import HARD, Wish, limit_sentences
+from wayforward.public import public
 from wayforward.recourse import Outcome
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ STAGES = {
 }
 
 
+@public
 @dataclass(frozen=True)
 class Ending:
     """How a dialogue ended. how: accepted, rejected, stopped, already (it was a yes before), none (no plan).

@@ -6,6 +6,7 @@ from typing import Any
 
 from wayforward.errors import MethodError
 from wayforward.people.elicitor import Elicitor
+from wayforward.public import public
 from wayforward.registry import Registry, parameters_of
 
 # A new elicitor adds one line.
@@ -30,6 +31,7 @@ def names() -> tuple[str, ...]:
     return tuple(ELICITORS)
 
 
+@public
 def elicitor(name: str, **parameters: Any) -> Elicitor:
     """Make a way of asking by name, with its parameters. Raises: MethodError for an unknown name or parameter."""
     found: type[Elicitor] = ELICITORS.find(name)

@@ -12,6 +12,7 @@ from wayforward.people.elicitor import CANNOT_SAY, BaseElicitor, Kind, Questions
 from wayforward.people.elicitors.boundary_search import boundary
 from wayforward.people.elicitors.direction_sampling import Sampler
 from wayforward.people.elicitors.plan_pool import works
+from wayforward.public import public
 from wayforward.shapes import Actions, Rows
 from wayforward.streams import Streams, keys_of
 
@@ -25,6 +26,7 @@ _ROWS = 1 << 16  # plans judged at once
 _BEGIN = -1  # between two kinds of question: new plans are needed
 
 
+@public
 @dataclass
 class Hare(BaseElicitor):
     """Show plans around a first one, two at a time; the preferred one stays, against all others once.
@@ -128,6 +130,7 @@ class Hare(BaseElicitor):
         return HareSession(self, people, plans[:, 0], seed)
 
 
+@public
 @dataclass
 class MultiHare(Hare):
     """HARE in five iterations: each round looks around the winner of the last. See `Hare`.

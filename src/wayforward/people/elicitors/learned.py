@@ -21,6 +21,7 @@ from wayforward.people.elicitors.taste_particles import (
     refresh,
 )
 from wayforward.problem.batching import tidy
+from wayforward.public import public
 from wayforward.shapes import Actions, Mask, Rows, Who
 from wayforward.streams import Streams
 
@@ -35,6 +36,7 @@ _ROUNDS = 3
 _MOVES = 2  # Metropolis steps after each answer
 
 
+@public
 @dataclass
 class Learned(BaseElicitor):
     """Ask for comparisons, learn the person's taste from all of them, and choose each pair by what its answer tells.
@@ -99,6 +101,7 @@ class Learned(BaseElicitor):
         return LearnedSession(self, people, plans, seed)
 
 
+@public
 class LearnedSession(Session):
     """Conversations of `Learned`. n people, K plans of the pool, A ideals, P particles.
 

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wayforward.errors import ProblemError
+from wayforward.public import public
 from wayforward.scaling import checked_rows
 from wayforward.shapes import Floats, Mask
 
@@ -58,6 +59,7 @@ class Scales:
         )
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Cost(ABC):
     """Effort of an action. `fit` returns a fitted copy; the other methods need one.

@@ -11,6 +11,7 @@ import numpy as np
 
 from wayforward.errors import ProblemError
 from wayforward.problem.cost.base import CHANGED, Cost, Scales
+from wayforward.public import public
 from wayforward.scaling import ranges
 from wayforward.shapes import Floats
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class LpMix(Cost):
     """Weighted mix of norms of the range-scaled change: l0 L0 + l1 L1 + l2 L2 + linf L-infinity.

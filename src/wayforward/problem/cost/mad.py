@@ -9,6 +9,7 @@ import numpy as np
 
 from wayforward.errors import ProblemError, is_one_of
 from wayforward.problem.cost.base import CHANGED, Cost, Scales, require_people
+from wayforward.public import public
 from wayforward.scaling import present, ranges
 from wayforward.shapes import Floats
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class MadL1(Cost):
     """L1 distance with each feature scaled by its median absolute deviation in the reference.

@@ -11,6 +11,7 @@ import numpy as np
 
 from wayforward.errors import ProblemError
 from wayforward.problem.cost.base import CHANGED, Cost, Scales, as_plain, require_people
+from wayforward.public import public
 from wayforward.scaling import present, ranges
 from wayforward.shapes import Floats
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Mahalanobis(Cost):
     """Length of the change in standard deviations of the population, along its correlations.

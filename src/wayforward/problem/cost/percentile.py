@@ -11,6 +11,7 @@ import numpy as np
 
 from wayforward.errors import ProblemError, is_one_of
 from wayforward.problem.cost.base import CHANGED, Cost, Scales, as_plain, require_people
+from wayforward.public import public
 from wayforward.scaling import present, ranges
 from wayforward.shapes import Floats
 
@@ -46,6 +47,7 @@ class Quantiles:
         return np.where(i >= len(value) - 1, np.inf, np.where(i < 0, value[0], inside))
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class PercentileShift(Cost):
     """How many places in the population a person has to pass: the maximum or the total percentile shift.

@@ -13,6 +13,7 @@ from wayforward.errors import ProblemError, is_one_of
 from wayforward.problem.plausibility.base import (
     Plausibility,
 )
+from wayforward.public import public
 from wayforward.scaling import checked_rows
 from wayforward.shapes import Floats
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from wayforward.shapes import Actions
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Balanced(Plausibility):
     """Likely among the accepted of every group: the product of the groups' densities exceeds beta.

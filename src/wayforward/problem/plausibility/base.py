@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from wayforward.errors import ProblemError
+from wayforward.errors import ProblemError, is_integer
+from wayforward.public import public
 from wayforward.scaling import checked_rows
 from wayforward.shapes import Floats, Mask
 
@@ -33,6 +34,7 @@ PAIRS_AT_ONCE = 2_000_000  # kernel values kept at once: 16 MiB
 CALIBRATED = 2000  # reference people, drawn with the seed, whose own scores set a threshold
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Plausibility(ABC):
     """A score and a yes or no for profiles. `fit` returns a fitted copy; the other methods need one.
@@ -180,7 +182,7 @@ class Plausibility(ABC):
 def whole(owner: Plausibility, name: str, least: int) -> None:
     """Check that a setting is a whole number of at least `least`. Raises: ProblemError."""
     value = getattr(owner, name)
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+    if not is_integer(value) or value < least:
         raise ProblemError(
             f"{type(owner).__name__} has {name}={value!r}. Give a whole number of at least {least}."
         )

@@ -10,12 +10,14 @@ import numpy as np
 from wayforward.problem.plausibility.base import (
     Plausibility,
 )
+from wayforward.public import public
 from wayforward.shapes import Floats
 
 if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Domain(Plausibility):
     """Every value exists: in bounds, on its step, a known level. The score is minus the number of others."""

@@ -15,6 +15,7 @@ from wayforward.problem.plausibility.base import (
     share_of_one,
     whole,
 )
+from wayforward.public import public
 from wayforward.scaling import present, ranges, thinned
 from wayforward.shapes import Floats, Mask
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class KernelDensity(Plausibility):
     """Likely among accepted people: the log-density of a product kernel estimate.

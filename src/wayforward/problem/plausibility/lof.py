@@ -14,6 +14,7 @@ from wayforward.problem.plausibility.base import (
     Plausibility,
     whole,
 )
+from wayforward.public import public
 from wayforward.scaling import thinned
 from wayforward.shapes import Floats
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Lof(Plausibility):
     """No local outlier: as densely surrounded as its neighbours are (novelty local outlier factor).

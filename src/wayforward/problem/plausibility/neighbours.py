@@ -15,6 +15,7 @@ from wayforward.problem.plausibility.base import (
     share_of_one,
     whole,
 )
+from wayforward.public import public
 from wayforward.scaling import thinned
 from wayforward.shapes import Floats
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Neighbours(Plausibility):
     """Close to people who were accepted: the mean distance to the k nearest is not unusual among them.

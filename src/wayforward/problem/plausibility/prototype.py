@@ -14,6 +14,7 @@ from wayforward.problem.plausibility.base import (
     share_of_one,
     whole,
 )
+from wayforward.public import public
 from wayforward.scaling import ranges, thinned
 from wayforward.shapes import Floats
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Prototype(Plausibility):
     """Close to one of m typical accepted people: medoids under the range-scaled L1 distance.

@@ -8,15 +8,16 @@ problem is one for the robust problem, too.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from wayforward.errors import ProblemError
+from wayforward.errors import ProblemError, is_list
 from wayforward.problem.robust.spelling import Spelling, convert, number
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.problem.population import Population
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 Again = Callable[[int], Sequence[Any]]  # m -> m models, trained again
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Robust(ABC):
     """A condition on options. `fit` returns a copy that knows a problem; the other methods need one.
@@ -114,7 +116,7 @@ class Robust(ABC):
         """None, one condition, or several that must all hold. Raises: ProblemError for anything else."""
         if given is None or isinstance(given, Robust):
             return given
-        if isinstance(given, Iterable) and not isinstance(given, (str, bytes)):
+        if is_list(given):
             parts = tuple(given)
             if parts and all(isinstance(part, Robust) for part in parts):
                 return parts[0] if len(parts) == 1 else Together(parts)

@@ -12,6 +12,7 @@ import numpy as np
 from wayforward.errors import ProblemError, is_number, shown
 from wayforward.language import gettext, in_english
 from wayforward.problem.robust.base import Robust
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.problem.population import Population
@@ -22,6 +23,7 @@ _STEPS = 14  # of a bisection: to about a hundredth of a month
 _MOST = 8  # features: their ends make 2 ** 8 futures
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Drift(Robust):
     """A yes at the end of the plan, when features that nobody here can act on have drifted.

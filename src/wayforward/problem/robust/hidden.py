@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from wayforward.errors import ProblemError, shown
+from wayforward.errors import ProblemError, is_real, shown
 from wayforward.language import gettext, in_english
 from wayforward.problem.robust.base import Robust
 from wayforward.problem.robust.worlds import AllWorlds
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.problem.population import Population
@@ -26,6 +27,7 @@ _MOST = 8  # pairs: their ends make 2 ** 8 worlds
 _STEPS = 10  # of a bisection: a strength to a thousandth
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class HiddenCauses(Robust):
     """A yes although each effect that an option counts on may be due in part to a hidden common cause.
@@ -53,7 +55,7 @@ class HiddenCauses(Robust):
     _ends: AllWorlds | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        number = isinstance(self.strength, (int, float, np.number)) and not isinstance(self.strength, bool)
+        number = is_real(self.strength)
         if not number or not 0 <= self.strength < 1:
             raise ProblemError(
                 f"strength={self.strength!r} is no share of what is unexplained. Give 0 or more, below 1, such as 0.1."

@@ -10,6 +10,7 @@ import numpy as np
 from wayforward.errors import ProblemError, did_you_mean, is_number, is_one_of
 from wayforward.language import gettext, in_english, marks, one_line
 from wayforward.problem.robust.base import Robust
+from wayforward.public import public
 from wayforward.rules.arrays import operations
 from wayforward.shapes import Floats
 from wayforward.streams import keys_of
@@ -25,6 +26,7 @@ _POINTS, _WIDE, _DRAWS, _CELLS = 400, 7.0, 50, 1 << 20
 _TINY = 1e-12
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Improvement(Robust):
     """The outcome that the model predicts is good with probability `share` or more once the action is carried out.

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from wayforward.errors import ProblemError
+from wayforward.errors import ProblemError, is_list
 from wayforward.language import in_english, ngettext
 from wayforward.problem.robust.base import Again, Robust
 from wayforward.problem.robust.spelling import Spelling, convert, whole
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.model import Model, Scorer
@@ -25,6 +26,7 @@ _TOGETHER = 4096  # rows at most that all models are asked about in one step: wh
 _CLEAR = 100.0  # times what a verified fast path may be off
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class AllModels(Robust):
     """A yes from this model and from each of a list: retrained, competing, or next year's candidates.
@@ -45,7 +47,7 @@ class AllModels(Robust):
     _alike: bool = field(default=False, init=False, repr=False)  # one schema, one reading of the outputs
 
     def __post_init__(self) -> None:
-        if isinstance(self.models, (str, bytes)) or not isinstance(self.models, Iterable):
+        if not is_list(self.models):
             raise ProblemError(f"AllModels takes a list of models; got {type(self.models).__name__}.")
         object.__setattr__(self, "models", tuple(self.models))
         if not self.models:

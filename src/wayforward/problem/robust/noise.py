@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
-from wayforward.errors import ProblemError, is_number, is_one_of
+from wayforward.errors import ProblemError, is_integer, is_number, is_one_of
 from wayforward.language import gettext, in_english, marks
 from wayforward.problem.robust.base import Robust
 from wayforward.problem.robust.spelling import Spelling, number, whole
+from wayforward.public import public
 from wayforward.streams import keys_of
 from wayforward.streams import spread as spread_evenly
 
@@ -47,7 +48,7 @@ class _Drawn(Robust):
             raise ProblemError(
                 f"sigma={sigma!r} is no share of a range. Give 0 or more, such as 0.05, or one a feature."
             )
-        if isinstance(self.draws, bool) or not isinstance(self.draws, (int, np.integer)) or self.draws < 10:
+        if not is_integer(self.draws) or self.draws < 10:
             raise ProblemError(f"draws={self.draws!r} are too few to tell a share by. Give 10 or more.")
         if self.draws > _MOST:
             raise ProblemError(
@@ -137,6 +138,7 @@ class _Drawn(Robust):
         return np.asarray(problem.schema.snap(value, self.columns))
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class UnderNoise(_Drawn):
     """A yes with probability `share` or more when values are carried out with an error.
@@ -328,6 +330,7 @@ class UnderNoise(_Drawn):
         )  # fmt: skip
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class Stable(_Drawn):
     """Stable where it leads: the model's probability of a yes stays high all around. For trees, and for any other.

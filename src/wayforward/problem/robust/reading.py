@@ -6,9 +6,10 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from wayforward.errors import ProblemError
+from wayforward.errors import ProblemError, is_list
 from wayforward.problem.robust.base import Again, Robust
 from wayforward.problem.robust.spelling import Spelling, convert
+from wayforward.public import public
 from wayforward.registry import Registry
 
 ROBUST = Registry(
@@ -27,6 +28,7 @@ ROBUST = Registry(
 register_robust = ROBUST.register
 
 
+@public
 def read(text: str | Iterable[str], again: Again | None = None) -> Robust:
     """A condition in words, or several that must all hold.
 
@@ -43,7 +45,7 @@ def read(text: str | Iterable[str], again: Again | None = None) -> Robust:
     """
     if isinstance(text, str):
         return _one(text, again)
-    if not isinstance(text, Iterable) or isinstance(text, (bytes, dict)):
+    if not is_list(text, texts=True) or isinstance(text, (bytes, dict)):
         raise ProblemError(f"robust: {text!r} is no text, and no list of them. Write one of {_examples()}.")
     parts = [_one(part, again) for part in text]
     found = Robust.of(parts) if parts else None
@@ -52,6 +54,7 @@ def read(text: str | Iterable[str], again: Again | None = None) -> Robust:
     return found
 
 
+@public
 def check(text: str | Iterable[str]) -> None:
     """Raises what `read` would, without training a model."""
     read(text, lambda m: [None] * m)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from wayforward.errors import DataError, FileFormatError, ModelError, ProblemError, is_number
+from wayforward.errors import DataError, FileFormatError, ModelError, ProblemError, is_integer, is_number
 from wayforward.plain_files import make_folder
 from wayforward.problem.robust.models import AllModels
 from wayforward.problem.robust.next_model import NextModel
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.problem.problem import Problem
@@ -58,7 +59,7 @@ class Retraining:
     def __post_init__(self) -> None:
         for name, least in (("searched", 2), ("judged", 1)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+            if not is_integer(value) or value < least:
                 raise ProblemError(
                     f"Retraining: {name}={value!r} models cannot be trained. Use {least} or more."
                 )
@@ -170,6 +171,7 @@ def _stored(folder: Path | None, seed: int, schema: Schema, fit: Callable[[], An
     return model
 
 
+@public
 def retrained(fit: Fit, x: np.ndarray, y: np.ndarray, m: int = 10, *, seed: int = 0) -> list[Any]:
     """m models trained on resamples of the table, as a lender may train next year's.
 

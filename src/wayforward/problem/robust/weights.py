@@ -12,6 +12,7 @@ from wayforward.language import gettext, in_english, marks
 from wayforward.problem.robust.base import Robust
 from wayforward.problem.robust.networks import boxes, least
 from wayforward.problem.robust.spelling import Spelling, yes
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.model import DenseForm
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _BLOCK = 128  # rows of one interval product: fixed, because BLAS rounds differently for other shapes
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class WithinDelta(Robust):
     """Still a yes for every model whose weights lie within `delta` of this one's.

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
-from wayforward.errors import ProblemError
+from wayforward.errors import ProblemError, is_list
 from wayforward.language import in_english, ngettext
 from wayforward.problem.robust.base import Robust
+from wayforward.public import public
 
 if TYPE_CHECKING:
     from wayforward.problem.population import Population
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from wayforward.world import World
 
 
+@public
 @dataclass(frozen=True, eq=False)
 class AllWorlds(Robust):
     """A yes in the problem's world and in each of a list: graphs that data cannot tell apart, effects that are unsure.
@@ -40,7 +42,7 @@ class AllWorlds(Robust):
     _bound: tuple[World, ...] = field(default=(), init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.worlds, (str, bytes)) or not isinstance(self.worlds, Iterable):
+        if not is_list(self.worlds):
             raise ProblemError(f"AllWorlds takes a list of worlds; got {type(self.worlds).__name__}.")
         object.__setattr__(self, "worlds", tuple(self.worlds))
         if not self.worlds:

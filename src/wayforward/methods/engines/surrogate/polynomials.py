@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from wayforward.public import public
 from wayforward.shapes import Floats, Ints, PerFeature, PerRow, Rows, Who
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def part_names(schema: Schema) -> list[str]:
     ]
 
 
+@public
 class Polynomials(NamedTuple):
     """coefficient (n, p), nought where the term was not taken; start (n,) the score of the person; x (n, d)."""
 

@@ -12,12 +12,14 @@ from wayforward.language import gettext, marks
 from wayforward.methods.engines.surrogate.neighbourhood import Neighbourhood
 from wayforward.methods.engines.surrogate.trees import LocalTrees
 from wayforward.methods.engines.tree_regions import LeafBoxes
+from wayforward.public import public
 from wayforward.shapes import Floats, Mask
 
 if TYPE_CHECKING:
     from wayforward.schema import Schema
 
 
+@public
 @dataclass(frozen=True)
 class ContrastRule:
     """A rule of a local tree: where it holds the answer is a yes, says the tree.
@@ -32,6 +34,7 @@ class ContrastRule:
     conditions: int
 
 
+@public
 @dataclass(frozen=True)
 class LocalRules:
     """What a local tree says about one person who is refused.

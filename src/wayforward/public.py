@@ -1,0 +1,220 @@
+"""What others call: an error that escapes a public function is told as a mistake in an argument, where it is one.
+
+Nothing is looked at before a call, so that whatever works goes on to work. When a call has failed, its arguments are
+held against the signature, and the first that does not fit is named; where all of them fit, the error is ours, and it
+stays as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import inspect
+import sys
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+import numpy as np
+from jaxtyping import AbstractArray, jaxtyped
+
+from wayforward.errors import DataError, is_integer, is_list, is_real, shown
+
+_RAW = (
+    TypeError,
+    ValueError,
+    AttributeError,
+    LookupError,
+    ArithmeticError,
+    NotImplementedError,
+    np.ma.MaskError,
+)
+_LOOKED_AT = 50  # items of a list that are held against what it should hold
+_MARK = "__wayforward_public__"
+_WORDS: dict[Any, str] = {
+    bool: "True or False", int: "a whole number", float: "a number", str: "a text", Path: "a path",
+    type(None): "None",
+}  # fmt: skip
+T = TypeVar("T")
+
+
+def public(held: T) -> T:
+    """Mark a function, or a class with its public methods, as what others call. Decorates the outermost."""
+    if inspect.isclass(held):
+        for name, member in list(vars(held).items()):
+            if name.startswith("_") and name != "__init__":
+                continue
+            if isinstance(member, types.FunctionType):
+                setattr(held, name, _explained(member))
+            elif isinstance(member, (classmethod, staticmethod)):
+                setattr(held, name, type(member)(_explained(member.__func__)))
+        return held
+    made: T = _explained(held)
+    return made
+
+
+def _explained(function: Any) -> Any:
+    if getattr(function, _MARK, False) or inspect.isgeneratorfunction(function):
+        return function
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except _RAW as error:
+            why = misfit(function, args, kwargs)
+            if why is None:
+                raise
+            raise DataError(why) from error
+
+    setattr(call, _MARK, True)
+    return call
+
+
+def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the first argument that does not fit a function's signature, or None."""
+    signature = inspect.signature(function)
+    name = function.__qualname__.removesuffix(".__init__")
+    try:
+        given = signature.bind(*args, **kwargs).arguments
+    except TypeError:
+        return None  # Python's own words name the argument
+    known = _Names(function.__globals__)
+    with jaxtyped("context"):  # the same letter is the same number
+        for argument, value in given.items():
+            parameter = signature.parameters[argument]
+            if argument in ("self", "cls") or parameter.kind in (
+                parameter.VAR_POSITIONAL,
+                parameter.VAR_KEYWORD,
+            ):
+                continue
+            if parameter.default is value:
+                continue
+            hint = _hint(parameter.annotation, known)
+            if not _fits(value, hint):
+                alone = np.isscalar(value)  # a table would show people's rows
+                what = shown(value) if alone or value is None else _kind(value)
+                return f"{name}() got {argument}={what}. Give {_words(hint)}."
+    return None
+
+
+class _Names(dict[str, Any]):
+    """Names of a module, those that it imports for the type checker alone too."""
+
+    def __missing__(self, name: str) -> Any:
+        module = sys.modules[self["__name__"]]
+        for node in ast.walk(ast.parse(inspect.getsource(module))):
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                for one in node.names:
+                    if (one.asname or one.name) == name:
+                        return getattr(importlib.import_module(node.module), one.name)
+        raise KeyError(name)
+
+
+def _kind(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    return f"a {type(value).__name__}" + (f" of shape {shape}" if isinstance(shape, tuple) else "")
+
+
+def _hint(annotation: Any, known: Mapping[str, Any]) -> Any:
+    """What an annotation means; Any where it names what is not there at run time."""
+    if not isinstance(annotation, str):
+        return Any if annotation is inspect.Parameter.empty else annotation
+    for part in (annotation, annotation.removesuffix(" | None")):
+        try:
+            found = eval(part, {}, known)  # of the library's own source
+        except Exception:
+            continue
+        return found if part == annotation else found | None
+    return Any
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value fits a type hint; what cannot be told fits."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is Any or isinstance(hint, (str, TypeVar)):
+        return True
+    if origin in (Union, types.UnionType):
+        return any(_fits(value, one) for one in inner)
+    if origin is Literal:
+        return np.isscalar(value) and value in inner
+    if hint is None or hint is type(None):
+        return value is None
+    if inspect.isclass(hint) and issubclass(hint, AbstractArray):
+        return _is_array(value, hint)
+    if hint is np.ndarray or origin is np.ndarray:
+        return isinstance(value, np.ndarray) and value.ndim > 0 and value.dtype.kind not in "Oc"
+    if hint is bool:
+        return isinstance(value, (bool, np.bool_))
+    if hint in (int, float):
+        number = is_integer(value) if hint is int else is_real(value)
+        return number and (abs(value) < 2**63 or value in (np.inf, -np.inf))
+    if origin in (type, Callable) or (origin is not None and origin.__name__ == "Callable"):
+        return callable(value)
+    holds = hint if origin is None else origin
+    if not inspect.isclass(holds):
+        return True
+    if getattr(holds, "_is_protocol", False) and not getattr(holds, "_is_runtime_protocol", False):
+        return True
+    held: Any = value
+    try:
+        if issubclass(holds, Iterable) and not issubclass(holds, (str, bytes)) and not is_list(value):
+            return False
+        if not isinstance(value, holds):
+            return isinstance(value, np.ndarray) and holds.__name__ == "Sequence" and not inner
+    except TypeError:
+        return True
+    if issubclass(holds, Mapping) and len(inner) == 2:
+        some = list(held.items())[:_LOOKED_AT]
+        return all(_fits(key, inner[0]) and _fits(one, inner[1]) for key, one in some)
+    if holds is tuple and inner and inner[-1] is not Ellipsis:
+        return len(held) == len(inner) and all(map(_fits, held, inner))
+    if inner and issubclass(holds, Collection):
+        return all(_fits(one, inner[0]) for one in list(held)[:_LOOKED_AT])
+    return True
+
+
+def _is_array(value: Any, hint: Any) -> bool:
+    """Whether a value is, or makes, an array of a shape."""
+    if isinstance(value, (str, bytes, Mapping, np.ma.MaskedArray)):
+        return False
+    try:
+        made = np.asarray(value)
+    except (TypeError, ValueError):
+        return False
+    whole = {"Int": "iu", "Bool": "b"}.get(hint.dtype.__name__, "iuf")
+    if made.dtype.kind not in whole:
+        return False
+    return isinstance(made if hint.dtype.__name__ != "Float" else made.astype(np.float64), hint)
+
+
+def _words(hint: Any) -> str:
+    """A type hint, as an error says it."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint in _WORDS:
+        return _WORDS[hint]
+    if origin in (Union, types.UnionType):
+        return " or ".join(dict.fromkeys(map(_words, inner)))
+    if origin is Literal:
+        return f"one of {', '.join(map(repr, inner))}"
+    if inspect.isclass(hint) and issubclass(hint, AbstractArray):
+        kind = {"Int": "whole numbers", "Bool": "True and False"}.get(hint.dtype.__name__, "numbers")
+        return f"an array of {kind}, shape ({', '.join(hint.dim_str.split())})"
+    if origin is not None and origin.__name__ == "Callable":
+        return "a function"
+    if inner and inspect.isclass(origin):
+        kind = "mapping" if issubclass(origin, Mapping) else origin.__name__.lower()
+        return f"a {kind} of {', '.join(_words(one) for one in inner if one is not Ellipsis)}"
+    return f"a {getattr(hint, '__name__', hint)}"
+
+
+def is_public(held: Any) -> bool:
+    """Whether a function is marked, or a class has marked methods."""
+    return bool(getattr(held, _MARK, False)) or any(
+        getattr(getattr(one, "__func__", one), _MARK, False) for one in vars(held).values()
+    )
+
+
+__all__ = ["is_public", "misfit", "public"]
