@@ -32,6 +32,7 @@ _RAW = (
     np.ma.MaskError,
 )
 _LOOKED_AT = 50  # items of a list that are held against what it should hold
+_COUNTS = ("budget", "k", "m", "n", "seed")  # whole numbers of which none is below zero
 _MARK = "__wayforward_public__"
 _WORDS: dict[Any, str] = {
     bool: "True or False", int: "a whole number", float: "a number", str: "a text", Path: "a path",
@@ -93,10 +94,13 @@ def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[
             if parameter.default is value:
                 continue
             hint = _hint(parameter.annotation, known)
-            if not _fits(value, hint):
+            count = argument in _COUNTS and is_integer(value)
+            if not _fits(value, hint) or (count and value < 0):
                 alone = np.isscalar(value)  # a table would show people's rows
                 what = shown(value) if alone or value is None else _kind(value)
-                return f"{name}() got {argument}={what}. Give {_words(hint)}."
+                return (
+                    f"{name}() got {argument}={what}. Give {_words(hint)}{' of 0 or more' if count else ''}."
+                )
     return None
 
 
@@ -162,8 +166,9 @@ def _fits(value: Any, hint: Any) -> bool:
     try:
         if issubclass(holds, Iterable) and not issubclass(holds, (str, bytes)) and not is_list(value):
             return False
-        if not isinstance(value, holds):
-            return isinstance(value, np.ndarray) and holds.__name__ == "Sequence" and not inner
+        rows = isinstance(value, np.ndarray) and holds.__name__ in ("Sequence", "Collection")
+        if not rows and not isinstance(value, holds):
+            return False
     except TypeError:
         return True
     if issubclass(holds, Mapping) and len(inner) == 2:

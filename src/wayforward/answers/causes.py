@@ -132,6 +132,9 @@ def side_by_side(
         raise DataError(
             "The two answers are about other people. Ask about the same people in the same order."
         )
+    for what, many in (("statements", statements), ("names", names)):
+        if many is not None and len(many) != recourse.n:
+            raise DataError(f"{what} has {len(many)} entries; there are {recourse.n} people. Give one each.")
     first, second = rounded(alone, contrastive), rounded(problem, recourse)
     led, works, yes = played_out(problem, first)
     out = []
