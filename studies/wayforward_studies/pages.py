@@ -25,13 +25,14 @@ Row = dict[str, Any]  # flat, plain data: one line of the CSV
 class Line:
     """One line of a table. shown: its cells as text. cells: the numbers that are judged.
 
-    note: in the verdict's place. kind: what it is counted among.
+    note: in the verdict's place. kind: what it is counted among. names: of the numbers that are judged, if not clear.
     """
 
     shown: tuple[str, ...]
     cells: tuple[Cell, ...] = ()
     note: str = ""
     kind: str = "published lines"
+    names: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict | None:
@@ -176,7 +177,12 @@ class Page:
         if self.quick:
             made = self.provenance
             people = next(made[name] for name in ("people asked", "people a seed", "n") if name in made)
-            out += [f"**A quick look at {people:,} people, not the replication.**", ""]
+            each = (
+                f" for each of {made['seeds']} seeds"
+                if made.get("people a seed") and made["seeds"] > 1
+                else ""
+            )
+            out += [f"**A quick look at {people:,} people{each}, not the replication.**", ""]
         out += [part + "\n" for part in (self.intro, self.tolerance, self.summary) if part]
         for table in self.tables:
             out += table.markdown()

@@ -165,6 +165,7 @@ def test_what_other_seeds_turn_is_listed() -> None:
             {
                 check["name"]: check["verdict"]
                 for check in Page.read(PAGES / row["paper"] / f"{name}.json").to_dict()["findings"]
+                if not check["name"].startswith("ours: ")  # beside the paper's, in one of the pages
             }
             for name in (row["pages"].split()[0], row["again"])
         )
@@ -173,7 +174,28 @@ def test_what_other_seeds_turn_is_listed() -> None:
             f"{name}: " in row["again_lines"] for name in other
         )
         turned += len(other)
-    assert {"balanced", "study"} <= {row["paper"] for row in rows} and turned >= 3
+    assert {"icarma", "hare", "balanced", "study"} == {row["paper"] for row in rows} and turned >= 3
+
+
+def test_numbers_that_other_seeds_judge_otherwise_are_listed() -> None:
+    """Of HARE's Table 4, by the verdicts in both pages' rows: printed lines alone, all of them asked again."""
+    again = [row for row in Page.read(PAGES / "hare/table-4-seed-5.json").rows if not row["keep_incumbent"]]
+    first = [row for row in Page.read(PAGES / "hare/table-4.json").rows if not row["keep_incumbent"]]
+    assert Page.read(PAGES / "hare/table-4-seed-5.json").provenance["first seed"] == 5
+    pairs = [
+        (a[name], b[name])
+        for a, b in zip(first, again, strict=True)
+        for name in a
+        if name.endswith("_verdict") and a[name]
+    ]
+    row = next(
+        row
+        for row in json.loads((PAGES / "overview.json").read_text())["lines"]
+        if (row["paper"], row["again"]) == ("hare", "table-4-seed-5")
+    )
+    assert row["again_judged"] == len(pairs) == 189
+    other = [f"{a} then {b}" for a, b in pairs if a != b]
+    assert row["again_other"] == len(other) and all(word in row["again_lines"] for word in other)
 
 
 def test_every_paper_behind_a_method_has_a_line() -> None:

@@ -161,6 +161,8 @@ class HareReplication(Replication):
             intro = f"{intro} {_PRINTED}"
         elif any(line.paper for line in kept):
             intro = f"{intro} {_KEPT}"
+        elif made["seeds"] > 1 and not any(line.paper for line in lines):
+            intro = f"{intro} {_INTERVALS}"
         if name not in _EXTRA:
             own = checks(int(name[-1]), _as_printed(lines))
             found = checks(int(name[-1]), printed) if as_printed else own
@@ -314,6 +316,7 @@ _AXES: dict[str, tuple[str, Mapping[Any, float], Callable[[CaseResult], Any], fi
 
 _PRINTED = "The algorithm is the printed one, whose rounds forget the plan from before; ours below does not."
 _KEPT = "*ours*: the plan from before takes part in each round, which the printed algorithm forgets."
+_INTERVALS = "Numbers are means over seeds, with their 95 % intervals."
 _TABLES = {
     1: "The wish is far away. GTP and GTD: distance and direction from the plan to what the person wants (less is "
     "better); *paper → mean over seeds ± its standard deviation over seeds*.",

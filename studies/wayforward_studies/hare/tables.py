@@ -395,14 +395,15 @@ def table(lines: Sequence[CaseResult], measures: Sequence[str], beside: bool = F
     """The table of the lines, with columns for these measures; beside: of ours, beside the printed algorithm's."""
     some = any(line.way.budget for line in lines)
     heads = ("data", "base", "asked", *(HEADS[name] for name in measures), *(["questions"] if some else []))
-    made = tuple(_line(line, measures, some) for line in lines)
+    spreads = any(line.paper for line in lines)
+    made = tuple(_line(line, measures, some, spreads) for line in lines)
     if not beside:
         return Table(heads, made)
     return Table(heads, tuple(replace(line, kind="lines of ours") for line in made), *_BESIDE, beside=True)
 
 
-def _line(line: CaseResult, measures: Sequence[str], with_questions: bool) -> Line:
-    """One line as text: paper, then measured."""
+def _line(line: CaseResult, measures: Sequence[str], with_questions: bool, spreads: bool) -> Line:
+    """One line as text: paper, then measured; spreads: over seeds, as the paper has them, or the mean's interval."""
     case = line.case
     data = [case.dataset.upper() if case.dataset != "adult" else "Adult", case.classifier.upper()]
     data += [case.scale + ("" if case.pinned else ", percentile")]
@@ -412,20 +413,24 @@ def _line(line: CaseResult, measures: Sequence[str], with_questions: bool) -> Li
     if line.note:
         out += [line.note, *[""] * (len(measures) - 1)]
     else:
-        out += [_number(line, name) for name in measures]
+        out += [_number(line, name, spreads) for name in measures]
     if with_questions:
         n = line.values.get("questions")
         out.append(f"{n.mean:.1f}" if n is not None and line.way.budget else "")
     kind = "base methods" if line.way == BASE else "published lines with questions"
     note = line.verdict if line.copied else ""
-    return Line(tuple(out), tuple(line.cells.values()), note, kind)
+    return Line(tuple(out), tuple(line.cells.values()), note, kind, tuple(HEADS[name] for name in line.cells))
 
 
-def _number(line: CaseResult, name: str) -> str:
+def _number(line: CaseResult, name: str, spreads: bool) -> str:
     value = line.values.get(name)
     if value is None or not value.n:
         return "-"
-    text = f"{value.mean:.2f} ± {value.spread:.2f}"
+    text = f"{value.mean:.2f}"
+    if line.seeds > 1:
+        half = half_width(value.spread, line.seeds)
+        ends = f" [{value.mean - half:.2f}, {value.mean + half:.2f}]"
+        text += f" ± {value.spread:.2f}" if spreads else ends
     paper = None if line.paper is None else line.paper.stated.get(name)
     judged_ = line.cells.get(name)
     word = f" {judged_.verdict}" if judged_ is not None and judged_.verdict != Verdict.WITHIN else ""
