@@ -39,6 +39,19 @@ def test_intervals_hold_what_they_say() -> None:
     assert np.mean(far) <= 0.05
 
 
+def test_bars_hold_whole_numbers_alike() -> None:
+    """As many whole numbers in each bar, so that no comb is drawn; a bar for each of two values; else 40 alike."""
+    for most, wide in ((9, 1), (100, 3)):
+        edges = fit._edges(np.arange(most + 1.0))
+        assert (
+            set(np.diff(edges)) == {wide} and edges[0] == -0.5 and edges[-1] > most - 1 and len(edges) <= 42
+        )
+    np.testing.assert_array_equal(fit._edges(np.array([0.0, 1, 1])), [-0.5, 0.5, 1.5])
+    assert len(fit._edges(np.linspace(0, 1, 500))) == 41
+    assert fit._short("NumberOfOpenCreditLinesAndLoans") == "Number Of Open Credit\nLines And Loans"
+    assert fit._short("loan_amount") == "loan_amount"
+
+
 def test_the_page_of_a_world_that_is_the_data(small: IcarmaSetting, tmp_path: Path) -> None:
     """Draws from the equations themselves: no gap beyond its error, and both kinds of panels are drawn."""
     pytest.importorskip("matplotlib")

@@ -6,6 +6,8 @@ Source: Budde, Majumdar, Uth, Langer & Valera (2026), iCARMA, appendix C.3.2, wh
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -28,7 +30,7 @@ NOT_COMPARED = (
     "No tolerance: the paper prints no numbers of this figure. The finding is *undecided* where the interval of the "
     f"greatest gap holds {CLOSE:g}."
 )
-_FEW = 12  # values of a feature that are drawn as bars of their own
+_FEW, _BARS = 12, 40  # values of a feature that are drawn as bars of their own; bars at most
 
 
 def fitted(names: Sequence[str], people: np.ndarray, drawn: np.ndarray) -> list[Row]:
@@ -143,10 +145,11 @@ def figure(names: Sequence[str], people: np.ndarray, drawn: np.ndarray) -> Figur
             edges = _edges(people[:, j])
             ax.stairs(_shares(people[:, j], edges), edges, fill=True, color=LIGHT, label="people")
             ax.stairs(_shares(drawn[:, j], edges), edges, color=INK, lw=1.3, label="draws from the flow")
-            ax.set_title(f"{name}\ngap {greatest_gap(people[:, j], drawn[:, j]):.3f}", fontsize=9)
+            ax.set_title(f"{_short(name)}\ngap {greatest_gap(people[:, j], drawn[:, j]):.3f}", fontsize=9)
             ax.set_yticks([])
             if len(edges) <= _FEW + 1:
-                ax.set_xticks(np.unique(people[:, j]))
+                values = np.unique(people[:, j])
+                ax.set_xticks(values[(values > edges[0]) & (values < edges[-1])])
             ax.tick_params(labelsize=8)
             ax.spines[["top", "right", "left"]].set_visible(False)
         handles, labels = grid[0].get_legend_handles_labels()
@@ -154,15 +157,27 @@ def figure(names: Sequence[str], people: np.ndarray, drawn: np.ndarray) -> Figur
     return drawing
 
 
+def _short(name: str) -> str:
+    """A name in lines that a panel has room for, broken where its words begin."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return "\n".join(textwrap.wrap(words, 26))
+
+
 def _edges(x: np.ndarray) -> np.ndarray:
-    """A bar for each of a few values, else 40 bars from the half to the last half per cent."""
+    """A bar for each of a few values, else at most 40 alike, a whole number of whole numbers wide.
+
+    They go from the half to the last half per cent.
+    """
     values = np.unique(x)
+    low, high = np.quantile(x, (0.005, 0.995))
+    if len(values) > 2 and (values == np.rint(values)).all():
+        low, width = np.floor(low), np.ceil((high - low + 1) / _BARS)
+        return np.arange(low, high + width + 1, width) - 0.5
     if len(values) <= _FEW:
         middle = (values[1:] + values[:-1]) / 2
         half = 0.5 * np.diff(values).min() if len(values) > 1 else 0.5
         return np.array([values[0] - half, *middle, values[-1] + half])
-    low, high = np.quantile(x, (0.005, 0.995))
-    return np.linspace(low, high if high > low else low + 1, 41)
+    return np.linspace(low, high if high > low else low + 1, _BARS + 1)
 
 
 def _shares(x: np.ndarray, edges: np.ndarray) -> np.ndarray:
