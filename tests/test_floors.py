@@ -15,8 +15,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "wayforward"
 
 # From the ground up. Folders and files on one floor do not import each other.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("compiling", "errors", "lazy", "palette", "portable", "ranks", "shapes", "streams", "version"),
-    ("cluster", "deadline", "language", "plain_files", "public"),
+    ("compiling", "errors", "lazy", "palette", "portable", "ranks", "shapes", "version"),
+    ("cluster", "deadline", "language", "plain_files", "public", "streams"),
     ("devices", "registry", "tensor_files", "workers"),
     ("rules",),
     ("schema",),

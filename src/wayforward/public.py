@@ -31,6 +31,7 @@ _RAW = (
     NotImplementedError,
     np.ma.MaskError,
 )
+_OF_SHAPES = ("broadcast", "shape", "dimension", "index", "same length")
 _LOOKED_AT = 50  # items of a list that are held against what it should hold
 _COUNTS = ("budget", "k", "m", "n", "seed")  # whole numbers of which none is below zero
 _MARK = "__wayforward_public__"
@@ -65,7 +66,7 @@ def _explained(function: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except _RAW as error:
-            why = misfit(function, args, kwargs)
+            why = misfit(function, args, kwargs) or _together(function, args, kwargs, error)
             if why is None:
                 raise
             raise DataError(why) from error
@@ -83,6 +84,7 @@ def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[
     except TypeError:
         return None  # Python's own words name the argument
     known = _Names(function.__globals__)
+    width = next((one for one in map(_width, (*args, *kwargs.values())) if one is not None), None)
     with jaxtyped("context"):  # the same letter is the same number
         for argument, value in given.items():
             parameter = signature.parameters[argument]
@@ -95,13 +97,49 @@ def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[
                 continue
             hint = _hint(parameter.annotation, known)
             count = argument in _COUNTS and is_integer(value)
-            if not _fits(value, hint) or (count and value < 0):
+            if not _fits(value, hint) or (count and value < 0) or _of_another(value, hint, width):
                 alone = np.isscalar(value)  # a table would show people's rows
                 what = shown(value) if alone or value is None else _kind(value)
                 return (
                     f"{name}() got {argument}={what}. Give {_words(hint)}{' of 0 or more' if count else ''}."
                 )
     return None
+
+
+def _together(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception
+) -> str | None:
+    """Return what is wrong with arguments each of which fits: arrays of other lengths, numbers that divide by zero."""
+    try:
+        given = inspect.signature(function).bind(*args, **kwargs).arguments
+    except TypeError:
+        return None
+    name, said = function.__qualname__, str(error)
+    if isinstance(error, ArithmeticError):
+        numbers = [f"{key}={shown(value)}" for key, value in given.items() if is_real(value)]
+        return (
+            f"{name}() cannot be computed with {', '.join(numbers)}: {said}. Give others."
+            if numbers
+            else None
+        )
+    shapes = {key: value.shape for key, value in given.items() if isinstance(value, np.ndarray)}
+    if any(word in said for word in _OF_SHAPES) and len({shape[:1] for shape in shapes.values()}) > 1:
+        each = ", ".join(f"{key} {shape}" for key, shape in shapes.items())
+        return f"{name}() got arrays whose shapes do not fit each other: {each}. Give them as the signature says."
+    return None
+
+
+def _width(value: Any) -> int | None:
+    """How many features the rows have that belong to a schema, a problem or an answer."""
+    found = getattr(getattr(value, "schema", value), "d", None)
+    return found if isinstance(found, int) else None
+
+
+def _of_another(value: Any, hint: Any, width: int | None) -> bool:
+    """Whether rows of features have another number of them than the schema that came with them."""
+    some = [one for one in (hint, *get_args(hint)) if inspect.isclass(one) and issubclass(one, AbstractArray)]
+    rows = any(one.dim_str.split()[-1:] == ["d"] for one in some)
+    return rows and width is not None and value is not None and np.shape(value)[-1] != width
 
 
 class _Names(dict[str, Any]):

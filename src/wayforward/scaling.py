@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from wayforward.errors import ProblemError, is_one_of
 from wayforward.shapes import Floats, Ints, Mask
+from wayforward.streams import generator
 
 if TYPE_CHECKING:
     from wayforward.schema import Schema
@@ -78,4 +79,4 @@ def thinned(count: int, most: int, seed: int) -> Ints:
     """Row numbers, ascending, of at most `most` of `count` rows; the same for the same seed."""
     if count <= most:
         return np.arange(count)
-    return np.sort(np.random.default_rng(seed).choice(count, size=most, replace=False))
+    return np.sort(generator(seed).choice(count, size=most, replace=False))

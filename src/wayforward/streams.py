@@ -12,6 +12,8 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from wayforward.errors import DataError, is_integer, shown
+
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -19,6 +21,15 @@ def _mix(z: np.ndarray) -> np.ndarray:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def generator(seed: int | None) -> np.random.Generator:
+    """Return NumPy's generator of a seed; of None another one each time. Raises: DataError for what is no seed."""
+    if seed is not None and not (
+        is_integer(seed) and seed >= 0
+    ):  # a list within itself would end the process
+        raise DataError(f"seed={shown(seed)} is no seed. Give a whole number of 0 or more.")
+    return np.random.default_rng(seed)
 
 
 def keys_of(x: np.ndarray, seed: int) -> np.ndarray:

@@ -13,6 +13,7 @@ from wayforward.errors import DataError
 from wayforward.lazy import cached_property
 from wayforward.public import public
 from wayforward.schema import Feature, Schema
+from wayforward.streams import generator
 
 if TYPE_CHECKING:
     from wayforward.world import World
@@ -197,7 +198,7 @@ class Dataset:
             raise DataError(
                 f"split got test={test!r}. Give a share between 0 and 1, such as 0.3, or 'published'."
             )
-        rng = np.random.default_rng(seed)
+        rng = generator(seed)
         held = np.zeros(self.n, dtype=bool)
         for group in (self.is_favourable, ~self.is_favourable):
             rows = np.flatnonzero(group)

@@ -10,6 +10,7 @@ from wayforward.data.columns import levels, number
 from wayforward.data.dataset import Acts, Dataset, Entry, Source, Step, made
 from wayforward.data.files import Files, Known
 from wayforward.schema import Schema
+from wayforward.streams import generator
 from wayforward.world.base import World
 from wayforward.world.loan import loan
 
@@ -161,7 +162,7 @@ def decision(x: np.ndarray) -> np.ndarray:
 
 def sample(n: int, seed: int = SEED, karimi: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Draw n people. Returns x (n, 7) and the noise u (n, 7) that made them."""
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     u = np.stack(
         [
             rng.integers(0, 2, n).astype(np.float64),

@@ -21,6 +21,7 @@ from scipy.special import log_ndtr
 from wayforward.errors import ProblemError, is_number, is_whole, require_kind, shown
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, People, Rows
+from wayforward.streams import generator
 
 _BINS, _NARROWEST = (
     32,
@@ -99,7 +100,7 @@ def private_people(
         or rows.dtype != np.float64
     ):
         rows = schema.read(rows)[0]
-    budget, rng = Accountant(epsilon, delta), np.random.default_rng(seed)
+    budget, rng = Accountant(epsilon, delta), generator(seed)
     low, high = _public(schema, bounds or {})
     number, d = ~schema.has_levels, schema.d
     edges = [

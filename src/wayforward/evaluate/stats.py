@@ -9,6 +9,7 @@ import numpy as np
 
 from wayforward.public import public
 from wayforward.shapes import Floats, Mask
+from wayforward.streams import generator
 
 # Above this many values the percentile bootstrap and the normal interval of a mean agree to three
 # digits, and a thousand resamples would cost seconds for nothing.
@@ -107,7 +108,7 @@ def means(
         half = _normal_quantile(0.5 + level / 2) * spread / np.sqrt(np.maximum(counts, 1))
         low, high = centre - half, centre + half
     else:
-        drawn = _resampled_means(filled, finite, np.random.default_rng(seed), resamples)  # (b, m)
+        drawn = _resampled_means(filled, finite, generator(seed), resamples)  # (b, m)
         low, high = _quantiles(drawn, level)
     out = {}
     for j, name in enumerate(names):
@@ -143,7 +144,7 @@ def mean_difference(
     if max(a.size, b.size) > NORMAL_ABOVE or resamples <= 0:
         half = _normal_quantile(0.5 + level / 2) * np.sqrt(a.var() / a.size + b.var() / b.size)
         return Estimate(value, value - float(half), value + float(half), int(a.size + b.size))
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     ones_a, ones_b = np.ones((a.size, 1), dtype=bool), np.ones((b.size, 1), dtype=bool)
     drawn = _resampled_means(a[:, None], ones_a, rng, resamples) - _resampled_means(
         b[:, None], ones_b, rng, resamples

@@ -14,6 +14,7 @@ from wayforward.model.base import Decision
 from wayforward.model.fast import Fast
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints
+from wayforward.streams import generator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,7 @@ def sample_rows(
     schema: Schema, m: int, *, seed: int = 0, missing: bool = True, thresholds: Sequence[Floats] | None = None
 ) -> Floats:
     """(m, d) legal rows, uniform over bounds and levels; a tenth of the values missing or special where allowed."""
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     x = np.empty((m, schema.d))
     for j in range(schema.d):
         low, high = float(schema.low[j]), float(schema.high[j])

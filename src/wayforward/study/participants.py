@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from wayforward.errors import DataError
 from wayforward.public import public
+from wayforward.streams import generator
 from wayforward.study.car_loan import PLANS, distances
 from wayforward.study.population import PARTICIPANTS, draw_shown
 
@@ -75,7 +76,7 @@ def simulate_study(
     """
     if participants < 2:
         raise DataError(f"participants={participants} is no study. Use 2 or more.")
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     shown = draw_shown(participants, rng)
     sparsity, proximity = distances(shown.profile[:, None, :], shown.pool[shown.plan])
     rated = {"acceptance": acceptance.rate(sparsity, rng), "action": action.rate(sparsity, rng)}

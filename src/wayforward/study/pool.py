@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from wayforward.data.user_tables import read_table
 from wayforward.errors import DataError, FileFormatError, require
 from wayforward.schema.tables import read_frame
+from wayforward.streams import generator
 from wayforward.study.car_loan import INCOME, ITEMS, PLANS, Profiles, distances, eligible, select
 from wayforward.study.population import DISCLOSED, POOL, draw
 
@@ -31,7 +32,7 @@ class ProfilePool:
     @classmethod
     def synthetic(cls, seed: int) -> ProfilePool:
         """A pool as large as the published one, from the declared synthetic population."""
-        rng = np.random.default_rng(seed)
+        rng = generator(seed)
         profile, income = draw(POOL, rng)
         disclosed = np.sort(rng.permutation(POOL)[:DISCLOSED])
         return cls(profile[disclosed], income[disclosed])

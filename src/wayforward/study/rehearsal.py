@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wayforward.errors import DataError
+from wayforward.streams import generator
 from wayforward.study.course import ENDED, ParticipantCourse, Standing, StudyStep
 from wayforward.study.participants import ACCEPTANCE, ACTION, HIGH, LOW, Rater
 from wayforward.study.pool import ProfilePool
@@ -28,7 +29,7 @@ def rehearse(
     """
     if protocol.plans is not None and pool is None:
         pool = ProfilePool.synthetic(protocol.seed)
-    rng, found, admitted = np.random.default_rng(seed), dict[str, dict[str, Any]](), 0
+    rng, found, admitted = generator(seed), dict[str, dict[str, Any]](), 0
     alike: dict[Any, int] = {}
     while admitted < participants:
         if len(found) > 200 * participants + 1000:

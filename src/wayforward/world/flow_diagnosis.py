@@ -15,6 +15,7 @@ from scipy.stats import kstwobign
 
 from wayforward.errors import require
 from wayforward.public import public
+from wayforward.streams import generator
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -85,7 +86,7 @@ class FlowDiagnosis:
 
 def diagnose(flow: CausalFlow, x: np.ndarray, samples: int, seed: int) -> FlowDiagnosis:
     """x (n, d) rows in schema order."""
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     log_density = flow.log_density(x)
     error = 1.96 * float(log_density.std()) / len(x) ** 0.5
     mean, uniform = float(log_density.mean()), _uniform(flow, x, rng)

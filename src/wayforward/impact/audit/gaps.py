@@ -19,7 +19,7 @@ from wayforward.evaluate import stats
 from wayforward.evaluate.stats import Estimate
 from wayforward.lazy import Renamed
 from wayforward.public import public
-from wayforward.shapes import Floats, Mask, PersonMask
+from wayforward.shapes import Floats, Mask, PerRow, PersonMask
 
 Correction = Literal["holm", "benjamini-hochberg"]
 LEVEL = 0.05
@@ -107,7 +107,7 @@ def correct(gaps: Sequence[Gap], how: Correction = "holm") -> list[Gap]:
 
 
 @public
-def corrected(p: Floats, how: Correction = "holm") -> Floats:
+def corrected(p: PerRow, how: Correction = "holm") -> Floats:
     """Return p-values (m,) corrected for how many there are.
 
     holm: the chance of even one false alarm stays below the level. benjamini-hochberg: the share of false alarms

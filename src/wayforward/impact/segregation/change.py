@@ -33,7 +33,7 @@ from wayforward.lazy import Renamed
 from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.schema import Schema
-from wayforward.shapes import Floats, Ints, Mask
+from wayforward.shapes import Floats, Ints, Mask, People, PerPerson
 from wayforward.streams import Streams, keys_of
 
 
@@ -137,7 +137,7 @@ class Change:
 
 
 @public
-def compliant(x: Any, share: float | Any, *, seed: int = 0) -> Mask:
+def compliant(x: People, share: float | PerPerson, *, seed: int = 0) -> Mask:
     """Return who follows the advice, drawn for each person of x (n, d): (n,).
 
     share: one number for everybody, or one for each person (n,). A person's draw depends on the seed and on their own

@@ -23,6 +23,7 @@ from wayforward.errors import (
     is_number,
     is_one_of,
     is_whole,
+    names_in,
     numbers_in,
     require_kind,
     require_whole,
@@ -32,9 +33,11 @@ from wayforward.evaluate.distance import euclidean_columns
 from wayforward.evaluate.stats import Estimate
 from wayforward.groups import Groups
 from wayforward.impact.segregation import pairs
+from wayforward.problem import Problem
 from wayforward.public import public
 from wayforward.schema import Schema, SchemaWarning
-from wayforward.shapes import Floats, Ints, Mask
+from wayforward.shapes import Floats, Ints, Mask, People
+from wayforward.streams import generator
 
 Denominator = Literal["population", "minority"]
 
@@ -51,7 +54,12 @@ PUBLISHED = ("centralization", "atkinson", "proximity")  # those of the tables o
 
 @public
 def places(
-    problem: Any, rows: Any, leave_out: Sequence[str] = (), *, like: Any = None, keep: Sequence[str] = ()
+    problem: Problem | Schema,
+    rows: People,
+    leave_out: Sequence[str] = (),
+    *,
+    like: People | None = None,
+    keep: Sequence[str] = (),
 ) -> Floats:
     """Return where people stand, (n, e): coordinates of rows (n, d) in which Euclidean distance is fair.
 
@@ -61,7 +69,8 @@ def places(
     Numbers span 0 to 1, two different categories lie one apart, a missing value has a column of its own.
     Raises: DataError for an unknown feature, or if none is left.
     """
-    schema: Schema = problem if isinstance(problem, Schema) else problem.schema
+    schema = problem if isinstance(problem, Schema) else problem.schema
+    leave_out, keep = names_in(leave_out, "leave_out"), names_in(keep, "keep")
     for name in (*leave_out, *keep):
         if name not in schema.names:
             raise DataError(
@@ -72,13 +81,18 @@ def places(
     ]
     if not any(chosen):
         raise DataError("No feature is left to make places of. Leave out fewer of them.")
-    x = np.asarray(rows, dtype=np.float64)
-    if x.ndim != 2 or x.shape[1] != schema.d:
-        raise DataError(f"People must be rows with {schema.d} features; got {x.shape}.")
+    x = _people(schema, rows)
     if like is not None:
-        x = _to_their_ranges(schema, x, np.asarray(like, dtype=np.float64))
+        x = _to_their_ranges(schema, x, _people(schema, like))
     wide = [(f.n_levels if f.kind == "categorical" else 1) + bool(f.missing) for f in schema.features]
     return np.ascontiguousarray(euclidean_columns(schema, x)[:, np.repeat(chosen, wide)])
+
+
+def _people(schema: Schema, rows: People) -> Floats:
+    x = numbers_in(rows, "rows")
+    if x.ndim != 2 or x.shape[1] != schema.d:
+        raise DataError(f"People must be rows with {schema.d} features; got {x.shape}.")
+    return x
 
 
 def _to_their_ranges(schema: Schema, x: Floats, like: Floats) -> Floats:
@@ -95,7 +109,12 @@ def _to_their_ranges(schema: Schema, x: Floats, like: Floats) -> Floats:
 
 @public
 def land(
-    problem: Any, rows: Any, leave_out: Sequence[str] = (), *, keep: Sequence[str] = (), n: int = 8192
+    problem: Problem | Schema,
+    rows: People,
+    leave_out: Sequence[str] = (),
+    *,
+    keep: Sequence[str] = (),
+    n: int = 8192,
 ) -> Floats:
     """Return points spread evenly over the space that people's features span, as `places` sees it: (n, e).
 
@@ -103,8 +122,9 @@ def land(
     """
     from scipy.stats import qmc
 
-    schema: Schema = problem if isinstance(problem, Schema) else problem.schema
-    x = np.asarray(rows, dtype=np.float64)
+    schema = problem if isinstance(problem, Schema) else problem.schema
+    require_whole(least=1, n=n)
+    x = _people(schema, rows)
     unit = qmc.Sobol(schema.d, scramble=True, seed=2026).random_base2(int(np.ceil(np.log2(n))))[:n]
     even = np.full((n, schema.d), np.nan)
     for j in range(schema.d):
@@ -148,6 +168,10 @@ class Areas:
         centre = _centres(x, k, seed)
         if land is None:
             land = _box(x)
+        elif np.ndim(land) != 2 or np.shape(land)[1] != x.shape[1]:
+            raise DataError(
+                f"land has shape {np.shape(land)}; points have {x.shape[1]} columns. Give points (q, {x.shape[1]})."
+            )
         share = np.bincount(_nearest(_points(land), centre), minlength=len(centre)).astype(np.float64)
         return cls(centre, share / share.sum())
 
@@ -352,6 +376,10 @@ def each_group(
     """
     if how.get("areas") is None:
         x = _points(points)
+        if len(x) != len(groups):
+            raise DataError(
+                f"'{groups.name}' has labels of {len(groups)} people; there are {len(x)}. Give the same people."
+            )
         how["areas"] = Areas.fit(x[groups.member >= 0], how.pop("k", 30), seed=how.get("seed", 0))
     return {
         label: segregation(points, groups, group=one, against=other, **how)
@@ -455,7 +483,7 @@ def _sampled(
     how = {name: settings[name] for name in ("denominator", "radius")}
     if sample is None or sample >= n:
         return linear | _over_pairs(sides, **how), {}
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     parts = [_over_pairs(sides.take(_stratified(sides.minority, sample, rng)), **how) for _ in range(5)]
     table = {name: np.array([part[name] for part in parts]) for name in parts[0]}
     drawn = {name: v for name, v in table.items() if name in DIMENSIONS}
@@ -490,7 +518,7 @@ def resampled(
         raise DataError(f"Intervals need two resamples and two people; got {resamples} and {people}.")
     each = [settings] * len(several) if isinstance(settings, Mapping) else list(settings)
     n = len(several[0].point)
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     out = np.full((resamples, len(several), len(DIMENSIONS)), np.nan)
     for b in range(resamples):
         who = rng.integers(0, n, size=min(n, people))

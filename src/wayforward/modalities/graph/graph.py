@@ -16,6 +16,7 @@ from wayforward.model.frames import column_values, is_table
 from wayforward.plain_files import read_text
 from wayforward.public import public
 from wayforward.shapes import Floats, Ints
+from wayforward.streams import generator
 
 _EMPTY = ("nan", "NaT", "<NA>")  # of numbers, days, and pandas
 
@@ -137,7 +138,7 @@ def shop(people: int = 60, items: int = 120, kinds: int = 8, seed: int = 0) -> A
 
     People like some kinds more than others, so that what is recommended hangs on what they bought.
     """
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     of = [rng.choice(kinds, rng.integers(1, 3), replace=False) for _ in range(items)]
     rows = [(f"item {i}", f"kind {kind}", 1.0) for i in range(items) for kind in of[i]]
     for p in range(people):

@@ -8,6 +8,7 @@ import numpy as np
 
 from wayforward.errors import DataError, require_whole
 from wayforward.public import public
+from wayforward.streams import generator
 
 SHAPES = ("circle", "square", "triangle")
 _MARK = 3  # pixels of a mark, each way
@@ -63,7 +64,7 @@ def shapes(n: int = 300, size: int = 24, seed: int = 0) -> ImageSet:
         raise DataError(f"n={n}, size={size} leaves nothing to draw. Use n >= 1 and size >= 16.")
     if n * size**2 > MOST_NUMBERS:
         raise DataError(f"n={n}, size={size} would be more than {MOST_NUMBERS:,} numbers. Draw fewer.")
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     y, x = np.mgrid[:size, :size] + 0.5
     radius = rng.uniform(0.17, 0.3, n) * size
     middle = rng.uniform(0.35, 0.65, (n, 2)) * size

@@ -10,6 +10,7 @@ import numpy as np
 from wayforward.errors import DataError, is_whole, require_whole, shown
 from wayforward.plain_files import as_path, read_text
 from wayforward.public import public
+from wayforward.streams import generator
 
 CHARTS = ("normal", "cyclic", "increasing", "decreasing", "upward", "downward")
 FUNNELS = ("cylinder", "bell", "funnel")
@@ -54,7 +55,7 @@ control chart by itself (see `control_charts`). A machine is 'worn' where {decid
 def control_charts(n: int = 300, times: int = 60, seed: int = 0) -> SeriesSet:
     """Return n control charts (n, 1, times) of six kinds, evenly. Raises: DataError for fewer than 12 times."""
     _check(n, times, 12, seed)
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     kind = rng.permutation(np.arange(n) % len(CHARTS))
     card = _CARD_CHARTS.format(n=n, times=times, seed=seed, labels=", ".join(CHARTS))
     return SeriesSet(_charts(rng, kind, times)[:, None], np.array(CHARTS)[kind], card)
@@ -64,7 +65,7 @@ def control_charts(n: int = 300, times: int = 60, seed: int = 0) -> SeriesSet:
 def cylinder_bell_funnel(n: int = 300, times: int = 128, seed: int = 0) -> SeriesSet:
     """Return n series (n, 1, times), a cylinder, a bell or a funnel. Raises: DataError for fewer than 16 times."""
     _check(n, times, 16, seed)
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     kind = rng.permutation(np.arange(n) % len(FUNNELS))
     start = rng.integers(times // 8, times // 4 + 1, n)
     end = start + rng.integers(times // 4, 3 * times // 4 + 1, n)
@@ -85,7 +86,7 @@ def machines(n: int = 300, channels: int = 6, times: int = 60, seed: int = 0) ->
     _check(n, times, 12, seed)
     if not is_whole(channels, _DECIDE + 1, len(SENSORS)):
         raise DataError(f"channels={shown(channels)} is not known. Use {_DECIDE + 1} to {len(SENSORS)}.")
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     kind = rng.choice(len(CHARTS), (n, channels), p=(0.5, 0.1, 0.1, 0.1, 0.1, 0.1))
     worn = np.isin(kind[:, :_DECIDE], [CHARTS.index("increasing"), CHARTS.index("upward")]).any(1)
     series = np.stack([_charts(rng, kind[:, c], times) for c in range(channels)], axis=1)

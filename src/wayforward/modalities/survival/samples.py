@@ -7,6 +7,7 @@ import numpy as np
 from wayforward.public import public
 from wayforward.schema import Feature, Schema
 from wayforward.shapes import Floats, Mask
+from wayforward.streams import generator
 
 #: log hazard ratios: of a year, of an hour of exercise a week, of a point of blood pressure, of smoking, of the diet
 PLANTED = {
@@ -37,7 +38,7 @@ def heart_patients(n: int = 400, seed: int = 0) -> tuple[dict[str, np.ndarray], 
     Times are Weibull (shape 1.3) with hazards in proportion to exp of `PLANTED`; people are last seen after 12 to 120
     months, evenly.
     """
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     table: dict[str, np.ndarray] = {
         "age": rng.integers(40, 86, n),
         "exercise": np.round(rng.gamma(1.2, 1.5, n) * 2).clip(0, 24) / 2,

@@ -8,6 +8,7 @@ import numpy as np
 
 from wayforward.errors import DataError
 from wayforward.public import public
+from wayforward.streams import generator
 
 #: words of the grammar and how much each speaks for a good review; all others say nothing
 PLANTED = {
@@ -49,7 +50,7 @@ def reviews(
     sentences: of each review. vocabulary: so many further names, 'guest17', drawn evenly into the sentences, for long
     texts of many different words. By a grammar: no text of anybody.
     """
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     planted = list(PLANTED)
     texts, label = [], []
     for _ in range(n):

@@ -21,6 +21,7 @@ from wayforward.people.simulated import ReplyNoise, SimulatedPeople
 from wayforward.problem import Population
 from wayforward.schema import Schema
 from wayforward.shapes import PerRow, Points, Rows
+from wayforward.streams import generator
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
@@ -167,7 +168,7 @@ class CostGraph:
         """The same graph with a share of its edges forgotten, at random: a lender who knows people less well."""
         if not 0 <= share <= 1:
             raise PreferencesError(f"share={share} of the edges: give a number from 0 to 1.")
-        keep = np.random.default_rng(seed).random(len(self.edges)).argsort()
+        keep = generator(seed).random(len(self.edges)).argsort()
         keep = np.sort(keep[: round((1 - share) * len(self.edges))])
         edges = tuple(self.edges[i] for i in keep)
         return CostGraph(self.schema, edges, self.low, self.span, self.floor, self.offset)

@@ -11,6 +11,7 @@ from wayforward.model.forms import FlatForest
 from wayforward.model.trees import CompiledForest, compile_forest
 from wayforward.problem.plausibility.base import TOLERANCE, Plausibility, share_of_one, whole
 from wayforward.shapes import Floats, Ints, People, Rows
+from wayforward.streams import generator
 
 if TYPE_CHECKING:
     from wayforward.schema import Schema
@@ -69,7 +70,7 @@ class IsolationForest(Plausibility):
 def grow(schema: Schema, known: Rows, trees: int, sample: int, seed: int) -> FlatForest:
     """Grow isolation trees on people known (N, d), all trees at once, one depth after another; the value of a leaf is
     the path length that it stands for, a multiple of 2**-BITS."""
-    rng, size = np.random.default_rng(seed), min(sample, len(known))
+    rng, size = generator(seed), min(sample, len(known))
     pick = np.concatenate([rng.choice(len(known), size, replace=False) for _ in range(trees)])
     rows, at = (
         known[pick],
