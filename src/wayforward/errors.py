@@ -174,6 +174,8 @@ def require_whole(error: type[WayforwardError] = DataError, least: int = 0, **gi
 
 def numbers_in(value: object, name: str, error: type[WayforwardError] = DataError) -> np.ndarray:
     """Return an argument as an array of float64, NaN where masked. Raises: the error for what is no number."""
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        return value
     try:
         given = np.asanyarray(value)
         if given.dtype.kind in "cmMSU":  # NumPy would drop a part, or count seconds

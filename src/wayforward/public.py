@@ -109,11 +109,13 @@ def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[
 def _together(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception
 ) -> str | None:
-    """Return what is wrong with arguments each of which fits: arrays of other lengths, numbers that divide by zero."""
+    """Return what is wrong with arguments each of which fits: lengths that differ, what no numbers can be made of."""
+    signature = inspect.signature(function)
     try:
-        given = inspect.signature(function).bind(*args, **kwargs).arguments
+        given = signature.bind(*args, **kwargs).arguments
     except TypeError:
         return None
+    lists = [key for key, one in signature.parameters.items() if "Sequence" in str(one.annotation)]
     name, said = function.__qualname__, str(error)
     if isinstance(error, ArithmeticError):
         numbers = [f"{key}={shown(value)}" for key, value in given.items() if is_real(value)]
@@ -122,11 +124,25 @@ def _together(
             if numbers
             else None
         )
+    odd = [f"{key}, {_kind(value)}" for key, value in given.items() if key not in lists and _is_odd(value)]
+    if odd:
+        return f"{name}() cannot use {' and '.join(odd)}. Give what its signature says."
     shapes = {key: value.shape for key, value in given.items() if isinstance(value, np.ndarray)}
     if any(word in said for word in _OF_SHAPES) and len({shape[:1] for shape in shapes.values()}) > 1:
         each = ", ".join(f"{key} {shape}" for key, shape in shapes.items())
         return f"{name}() got arrays whose shapes do not fit each other: {each}. Give them as the signature says."
     return None
+
+
+def _is_odd(value: Any) -> bool:
+    """Whether no numbers can be made of what came: arrays of anything else, masked, empty or without dimensions."""
+    if isinstance(value, np.ndarray):
+        return (
+            value.dtype.kind not in "biuf"
+            or isinstance(value, np.ma.MaskedArray)
+            or not (value.ndim and value.size)
+        )
+    return isinstance(value, complex) or type(value).__module__.split(".")[0] == "pandas"
 
 
 def _width(value: Any) -> int | None:

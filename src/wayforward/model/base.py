@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wayforward.deadline import OutOfTime, Pace, in_time, look, pause_here
-from wayforward.errors import DeviceError, ModelError, UnsupportedModel
+from wayforward.errors import DeviceError, ModelError, UnsupportedModel, numbers_in
 from wayforward.model import kernels
 from wayforward.model.forms import BoxBounds, DenseForm, FlatForest, LinearForm, Network, Rivals
 from wayforward.model.memory import RowMemory
@@ -434,7 +434,7 @@ class Model(ABC):
     def class_index(self, label: Any) -> int:
         """Column of a class. Raises: ModelError that lists the classes."""
         for k, known in enumerate(self.classes):
-            if known == label:
+            if np.isscalar(label) and not isinstance(label, np.void) and known == label:
                 return k
         listed = ", ".join(repr(c) for c in self.classes[:10])
         raise ModelError(
@@ -452,7 +452,7 @@ class Model(ABC):
 
     def as_rows(self, x: Any) -> Floats:
         """Return rows (m, d) as contiguous floats. Raises: ModelError for another shape."""
-        rows = np.ascontiguousarray(x, dtype=np.float64)
+        rows = np.ascontiguousarray(numbers_in(x, "x", ModelError))
         if rows.ndim != 2 or rows.shape[1] != self.schema.d:
             raise ModelError(
                 f"{self.name} was given rows of shape {rows.shape}; the schema has {self.schema.d} features, "

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from wayforward.errors import FileFormatError, PreferencesError, is_one_of
+from wayforward.errors import FileFormatError, PreferencesError, is_one_of, numbers_in
 from wayforward.plain_files import read_json, write_text
 from wayforward.preferences.preferences import Preferences
 from wayforward.preferences.scores import GAMMAS, Profile
@@ -327,7 +327,7 @@ def privileged_at_random(n: int, rng: np.random.Generator, *, share: float = 0.5
 def privileged_by_income(income: npt.ArrayLike, *, top: float = 0.25) -> Mask:
     """(n,) bool: the `top` share of earners is privileged (a quarter in the study); ties fall to the later row."""
     _check_share(top, "top")
-    values = np.asarray(income, dtype=np.float64)
+    values = numbers_in(income, "income", PreferencesError)
     if values.ndim != 1 or np.isnan(values).any():
         raise PreferencesError(
             f"income has shape {values.shape} and {int(np.isnan(values).sum())} missing values. Give one number "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from wayforward.errors import PreferencesError, is_one_of
+from wayforward.errors import PreferencesError, is_one_of, numbers_in
 from wayforward.public import public
 from wayforward.shapes import Floats, Mask
 
@@ -93,7 +93,7 @@ def _hardness(score: npt.ArrayLike, levels: int, profile: str, gamma: float | No
         raise PreferencesError(f"There is no cost profile {profile!r}. Choose one of {', '.join(GAMMAS)}.")
     if gamma is not None and not 0 < gamma < math.inf:
         raise PreferencesError(f"gamma is {gamma}. Give a number above 0.")
-    s = np.asarray(score, dtype=np.float64)
+    s = numbers_in(score, "score", PreferencesError)
     if profile == "constant":
         return np.zeros(s.shape)
     inside = (s >= 1) & (s <= levels)

@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from wayforward.errors import numbers_in
+
 Array: TypeAlias = Any  # a float64 NumPy array or a torch tensor; a Python float where nothing varies
 
 
@@ -167,9 +169,9 @@ def align(before: Array, after: Array) -> tuple[Array, Array]:
     with n = k the NumPy rule would silently pair person i with option i.
     """
     if not hasattr(before, "ndim"):
-        before = np.asarray(before, dtype=np.float64)
+        before = numbers_in(before, "before")
     if not hasattr(after, "ndim"):
-        after = np.asarray(after, dtype=np.float64)
+        after = numbers_in(after, "after")
     if 1 < before.ndim < after.ndim:
         extra = (1,) * (after.ndim - before.ndim)
         before = before.reshape((*before.shape[:-1], *extra, before.shape[-1]))

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wayforward.errors import DataError
+from wayforward.errors import DataError, numbers_in
 from wayforward.evaluate.stats import Estimate
 from wayforward.groups import Groups
 from wayforward.impact.segregation.dimensions import (
@@ -145,8 +145,9 @@ def compliant(x: People, share: float | PerPerson, *, seed: int = 0) -> Mask:
     a share of .2 does so with .5.
     Raises: DataError for a share outside 0 to 1, or of another length.
     """
-    rows = np.asarray(x, dtype=np.float64)
-    chance = np.asarray(share, dtype=np.float64)
+    rows, chance = numbers_in(x, "x"), numbers_in(share, "share")
+    if rows.ndim != 2:
+        raise DataError(f"x has shape {rows.shape}. Give people (n, d).")
     if chance.shape not in ((), (len(rows),)) or not ((chance >= 0) & (chance <= 1)).all():
         raise DataError(
             f"compliance is a share from 0 to 1, one for everybody or one for each of {len(rows)} people; "

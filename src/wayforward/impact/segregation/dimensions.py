@@ -36,7 +36,7 @@ from wayforward.impact.segregation import pairs
 from wayforward.problem import Problem
 from wayforward.public import public
 from wayforward.schema import Schema, SchemaWarning
-from wayforward.shapes import Floats, Ints, Mask, People
+from wayforward.shapes import Floats, Ints, Mask, People, Rows
 from wayforward.streams import generator
 
 Denominator = Literal["population", "minority"]
@@ -58,7 +58,7 @@ def places(
     rows: People,
     leave_out: Sequence[str] = (),
     *,
-    like: People | None = None,
+    like: Rows | None = None,
     keep: Sequence[str] = (),
 ) -> Floats:
     """Return where people stand, (n, e): coordinates of rows (n, d) in which Euclidean distance is fair.
@@ -88,7 +88,7 @@ def places(
     return np.ascontiguousarray(euclidean_columns(schema, x)[:, np.repeat(chosen, wide)])
 
 
-def _people(schema: Schema, rows: People) -> Floats:
+def _people(schema: Schema, rows: Rows) -> Floats:
     x = numbers_in(rows, "rows")
     if x.ndim != 2 or x.shape[1] != schema.d:
         raise DataError(f"People must be rows with {schema.d} features; got {x.shape}.")

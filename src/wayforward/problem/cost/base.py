@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from wayforward.errors import ProblemError
+from wayforward.errors import ProblemError, numbers_in
 from wayforward.public import public
 from wayforward.scaling import checked_rows
 from wayforward.shapes import Floats, Mask
@@ -241,8 +241,8 @@ class Cost(ABC):
     def _align(
         self, before: npt.ArrayLike, action: npt.ArrayLike, weight: npt.ArrayLike | None
     ) -> tuple[Floats, Floats, Floats | None]:
-        a = np.asarray(action, dtype=np.float64)
-        b = with_option_axis(np.asarray(before, dtype=np.float64), a.ndim)
+        a = numbers_in(action, "action", ProblemError)
+        b = with_option_axis(numbers_in(before, "before", ProblemError), a.ndim)
         d = len(self.fitted_scales.names)
         if a.ndim == 0 or a.shape[-1] != d or b.ndim == 0 or b.shape[-1] != d:
             raise ProblemError(
@@ -303,7 +303,7 @@ def with_option_axis(array: Floats, ndim: int) -> Floats:
 
 
 def _checked(weight: npt.ArrayLike) -> Floats:
-    w = np.asarray(weight, dtype=np.float64)
+    w = numbers_in(weight, "weight", ProblemError)
     if w.ndim == 0 or not (w > 0).all():
         worst = w if w.ndim == 0 else w[~(w > 0)].flat[0]
         raise ProblemError(
