@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from wayforward.errors import DataError, numbers_in
 from wayforward.evaluate.stats import Estimate
@@ -33,7 +34,7 @@ from wayforward.lazy import Renamed
 from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.schema import Schema
-from wayforward.shapes import Floats, Ints, Mask, People, PerPerson
+from wayforward.shapes import Floats, Ints, Mask
 from wayforward.streams import Streams, keys_of
 
 
@@ -137,7 +138,7 @@ class Change:
 
 
 @public
-def compliant(x: People, share: float | PerPerson, *, seed: int = 0) -> Mask:
+def compliant(x: npt.ArrayLike, share: npt.ArrayLike, *, seed: int = 0) -> Mask:
     """Return who follows the advice, drawn for each person of x (n, d): (n,).
 
     share: one number for everybody, or one for each person (n,). A person's draw depends on the seed and on their own

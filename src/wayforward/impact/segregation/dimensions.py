@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from wayforward.errors import (
@@ -36,7 +37,7 @@ from wayforward.impact.segregation import pairs
 from wayforward.problem import Problem
 from wayforward.public import public
 from wayforward.schema import Schema, SchemaWarning
-from wayforward.shapes import Floats, Ints, Mask, People, Rows
+from wayforward.shapes import Floats, Ints, Mask
 from wayforward.streams import generator
 
 Denominator = Literal["population", "minority"]
@@ -55,10 +56,10 @@ PUBLISHED = ("centralization", "atkinson", "proximity")  # those of the tables o
 @public
 def places(
     problem: Problem | Schema,
-    rows: People,
+    rows: npt.ArrayLike,
     leave_out: Sequence[str] = (),
     *,
-    like: Rows | None = None,
+    like: npt.ArrayLike | None = None,
     keep: Sequence[str] = (),
 ) -> Floats:
     """Return where people stand, (n, e): coordinates of rows (n, d) in which Euclidean distance is fair.
@@ -88,7 +89,7 @@ def places(
     return np.ascontiguousarray(euclidean_columns(schema, x)[:, np.repeat(chosen, wide)])
 
 
-def _people(schema: Schema, rows: Rows) -> Floats:
+def _people(schema: Schema, rows: npt.ArrayLike) -> Floats:
     x = numbers_in(rows, "rows")
     if x.ndim != 2 or x.shape[1] != schema.d:
         raise DataError(f"People must be rows with {schema.d} features; got {x.shape}.")
@@ -110,7 +111,7 @@ def _to_their_ranges(schema: Schema, x: Floats, like: Floats) -> Floats:
 @public
 def land(
     problem: Problem | Schema,
-    rows: People,
+    rows: npt.ArrayLike,
     leave_out: Sequence[str] = (),
     *,
     keep: Sequence[str] = (),
