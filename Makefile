@@ -75,7 +75,8 @@ leaderboard: $(VENV)/.all ## judge what has no entry yet, installed peers too, a
 		--entries benchmarks/entries --task loan-again-rf --task german-again-lr
 	$(BIN)/wayforward bench leaderboard --entries benchmarks/entries --markdown docs/leaderboard.md --html docs/_static/leaderboard.html
 
-fuzz: $(VENV)/.all ## ten minutes (of the processor) of junk for every reader and public function
+fuzz: $(VENV)/.all ## every odd value in every argument once, then ten minutes (of the processor) of junk for all readers and functions
+	$(BIN)/python -m benchmarks.sweep
 	$(BIN)/python -m benchmarks.fuzz --seconds 600
 
 replicate: $(VENV)/.all ## the numbers that papers published, found again: the slow replications, and the tables in docs/replication
