@@ -44,6 +44,7 @@ X, W = np.zeros((3, 2)), np.zeros(3)
         ({"x": np.zeros(3), "weight": W}, r"\) got x=a ndarray of shape \(3,\). Give an array of numbers, shape"),
         ({"x": X, "weight": np.zeros(2)}, "got weight=a ndarray"),  # a person has one weight
         ({"x": "x", "weight": W}, "got x='x'"),
+        ({"x": X.tolist(), "weight": W}, "got x=a list. Give an array of numbers"),
         ({"x": np.array([["a"]]), "weight": W}, "got x=a ndarray"),
         ({"x": np.ma.zeros((3, 2)), "weight": W}, "got x=a MaskedArray"),
         ({"x": X, "weight": W, "names": "age"}, "got names='age'. Give a sequence of a text"),
@@ -69,7 +70,7 @@ def test_the_argument_that_does_not_fit_is_named(given, said):
     "given",
     [
         {"x": X, "weight": W},
-        {"x": X.tolist(), "weight": [0, 1, 2], "names": ["a"], "n": np.int64(3), "of": 1, "path": Path("x")},
+        {"x": X, "weight": np.arange(3), "names": ["a"], "n": np.int64(3), "of": 1, "path": Path("x")},
         {"x": X, "weight": W, "names": np.array(["a"]), "more": {"a": np.float32(1)}, "good": np.ones(3, bool)},
         {"x": X, "weight": W, "of": np.inf},
     ],

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import numpy as np
-from jaxtyping import AbstractArray, jaxtyped
+from jaxtyping import AbstractArray, Float, jaxtyped
 
 from wayforward.errors import DataError, is_integer, is_list, is_real, shown
 
@@ -236,17 +236,12 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _is_array(value: Any, hint: Any) -> bool:
-    """Whether a value is, or makes, an array of a shape."""
-    if isinstance(value, (str, bytes, Mapping, np.ma.MaskedArray)):
+    """Whether a value is an array of a shape; whole numbers are numbers, a mask is none."""
+    if not isinstance(value, np.ndarray) or isinstance(value, np.ma.MaskedArray):
         return False
-    try:
-        made = np.asarray(value)
-    except (TypeError, ValueError):
-        return False
-    whole = {"Int": "iu", "Bool": "b"}.get(hint.dtype.__name__, "iuf")
-    if made.dtype.kind not in whole:
-        return False
-    return isinstance(made if hint.dtype.__name__ != "Float" else made.astype(np.float64), hint)
+    if hint.dtype is Float and value.dtype.kind in "iuf":
+        value = value.astype(np.float64)
+    return isinstance(value, hint)
 
 
 def _words(hint: Any) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import MethodError, is_list, shown
+from wayforward.errors import MethodError, is_list, names_in, shown
 from wayforward.methods.base import answer_readable, check_k
 from wayforward.methods.engines.fronts import crowding
 from wayforward.methods.kinds import MethodQuestion, shared_seconds, summed_meta, timed
@@ -96,6 +96,11 @@ def objective_values(
     worth = {"cost": recourse.cost, "changes": recourse.acted.sum(2).astype(float), "months": recourse.months}
     if plausibility is not None:
         worth["plausibility"] = -plausibility.score(recourse.after)
+    objectives = names_in(objectives, "objectives", MethodError)
+    unknown = [name for name in objectives if name not in worth]
+    if unknown or not objectives:
+        asked = f"There is no objective {unknown[0]!r}" if unknown else "No objective is named"
+        raise MethodError(f"{asked}. Known: {', '.join(worth)}.")
     value = np.stack([worth[name] for name in objectives], axis=2)
     return np.where(recourse.found[:, :, None], value, np.inf)
 

@@ -12,10 +12,14 @@ from functools import lru_cache
 
 import numpy as np
 
+from wayforward.errors import DataError, is_whole, shown
 from wayforward.schema import Feature, Schema
 from wayforward.schema.carried import keys_of, values_of
 
 _LEAST = 16  # units of the smallest schema
+
+
+MOST_UNITS = 1_000_000  # a schema has a feature for each
 
 
 def padded_size(count: int) -> int:
@@ -39,6 +43,8 @@ def unit_schema(
     unit that is there, in the order in which it is tried. example: the thing that a model is asked about when it is
     nobody's. names: of the first units, their own. alike: every unit chooses among the places of all, as categories.
     """
+    if not is_whole(size, 0, MOST_UNITS):
+        raise DataError(f"size={shown(size)} is no number of units. Use a whole number up to {MOST_UNITS:,}.")
     levels = (*instead, "there")
     units = [
         Feature(

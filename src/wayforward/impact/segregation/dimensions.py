@@ -169,11 +169,11 @@ class Areas:
         centre = _centres(x, k, seed)
         if land is None:
             land = _box(x)
-        elif np.ndim(land) != 2 or np.shape(land)[1] != x.shape[1]:
+        elif (land := _points(land)).shape[1] != x.shape[1]:
             raise DataError(
-                f"land has shape {np.shape(land)}; points have {x.shape[1]} columns. Give points (q, {x.shape[1]})."
+                f"land has shape {land.shape}; points have {x.shape[1]} columns. Give points (q, {x.shape[1]})."
             )
-        share = np.bincount(_nearest(_points(land), centre), minlength=len(centre)).astype(np.float64)
+        share = np.bincount(_nearest(land, centre), minlength=len(centre)).astype(np.float64)
         return cls(centre, share / share.sum())
 
     def __len__(self) -> int:

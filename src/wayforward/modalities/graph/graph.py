@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.errors import DataError, is_list, require_switch, shown
+from wayforward.errors import DataError, is_list, require_switch, require_whole, shown
 from wayforward.model.frames import column_values, is_table
 from wayforward.plain_files import read_text
 from wayforward.public import public
@@ -137,7 +137,11 @@ def shop(people: int = 60, items: int = 120, kinds: int = 8, seed: int = 0) -> A
     """Return a made-up graph: people who bought and rated items (3 to 10 each), each item of one or two kinds.
 
     People like some kinds more than others, so that what is recommended hangs on what they bought.
+    The fewest are ten items and two kinds.
     """
+    require_whole(least=1, people=people)
+    require_whole(least=10, items=items)
+    require_whole(least=2, kinds=kinds)
     rng = generator(seed)
     of = [rng.choice(kinds, rng.integers(1, 3), replace=False) for _ in range(items)]
     rows = [(f"item {i}", f"kind {kind}", 1.0) for i in range(items) for kind in of[i]]
