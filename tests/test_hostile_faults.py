@@ -19,7 +19,7 @@ from wayforward.cli.console import table, tell
 from wayforward.cli.parts import Parts, forget
 from wayforward.errors import FileFormatError, WayforwardError, WriteError
 from wayforward.impact.disclosure import Ledger
-from wayforward.impact.society import History, Scenario
+from wayforward.impact.society import History, Scenario, simulate
 from wayforward.people.dialogue import Dialogue
 from wayforward.plain_files import read_json, read_text, write_bytes, write_text
 from wayforward.recourse import Outcome
@@ -365,6 +365,13 @@ def test_a_folder_is_no_place_for_a_file(question, tmp_path, monkeypatch, place)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(WriteError, match="cannot be written: Is a directory"):
         audit_page(question, place)
+
+
+def test_a_checkpoint_where_no_folder_can_be_is_told_as_what_cannot_be_written(tmp_path):
+    """A raw error of the system before, and exit code 1: "nobody got an option"."""
+    (tmp_path / "file").touch()
+    with pytest.raises(WriteError, match="cannot be made: Not a directory"):
+        simulate(Scenario(rounds=1, people=200, measure=0), checkpoint=tmp_path / "file" / "in" / "a.npz")
 
 
 @pytest.mark.parametrize(("name", "value"), [("seconds", 0.1), ("seconds", []), ("score_before", 0.1)])

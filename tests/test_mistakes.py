@@ -17,16 +17,21 @@ from wayforward.errors import (
     PreferencesError,
     ProblemError,
     SchemaError,
+    WayforwardError,
+    WorkerError,
     WorldError,
 )
+from wayforward.evaluate.robustness import robustness
+from wayforward.impact.audit import audit
 from wayforward.impact.segregation import segregation, segregation_index
-from wayforward.impact.society import simulate
+from wayforward.impact.society import Scenario, simulate
 from wayforward.impact.summaries import summariser, summarize
 from wayforward.methods.certificates import certified
 from wayforward.modalities.model import listed
 from wayforward.modalities.survival import Cox
 from wayforward.people.dialogue.questionnaire import parts_of
 from wayforward.people.elicitors import elicitor
+from wayforward.problem import Disclosure, as_told, with_room
 from wayforward.problem.cost.registry import cost_named
 from wayforward.problem.plausibility.registry import plausibility_named
 from wayforward.study.ready_made import ready_made
@@ -36,6 +41,10 @@ from wayforward.world.registry import world_class
 
 pd = pytest.importorskip("pandas")
 linear = pytest.importorskip("sklearn.linear_model")
+
+
+def in_words(things):
+    return np.full(len(things), 0.2)
 
 
 class Case:
@@ -72,6 +81,19 @@ class Case:
     def segregation(self, **options):
         groups = wf.groups.Groups.of("c", self.table, self.schema)
         return segregation(self.table[["a", "b"]].to_numpy(), groups, **options)
+
+    def audit(self, **options):
+        groups = wf.groups.Groups.of("c", self.table, self.schema)
+        return audit(self.problem, self.table, groups, **options)
+
+    def rows(self, **options):
+        return wf.evaluate_rows(self.people, self.people, self.problem, **options)
+
+    def table_of(self, **options):
+        return wf.recommend_table(self.problem, self.people, "no-such-folder", **options)
+
+    def texts(self, some, model=None):
+        return wf.TextProblem(model or in_words, [], 1).recommend(some)
 
     def wrap(self, **options):
         return wf.wrap(lambda rows: (rows[:, 0] > 4).astype(int), self.schema, **options)
@@ -155,7 +177,7 @@ MISTAKES = {
     "costs of honesty": (lambda c: wf.honesty(c.problem, c.ask(), costs=None), DataError, "costs=None is no list of"),
     "no methods of honesty": (lambda c: wf.honesty(c.problem, c.ask(), methods=[]), DataError, "methods is empty"),
     "a centre of no words": (lambda c: Cox({"a": 1.0}, [1.0], [0.5], {1: 2}).form(c.schema), ModelError, "column '1'"),
-    "classes of rows": (lambda c: listed(np.zeros((2, 2))), ModelError, "is no list of labels"),
+    "classes of rows": (lambda c: listed(np.zeros((2, 2))), ModelError, "no list of two or more labels"),
     "the first row is a no": (lambda c: c.model_of(lambda s: np.r_[0.0, s[1:]]), ModelError, "by the place of a row"),
     "odd places get more": (lambda c: c.model_of(lambda s: s * (np.arange(len(s)) % 2)), ModelError, "by the place of"),
     "the row before": (lambda c: c.model_of(lambda s: np.r_[s[:1], s[:-1]]), ModelError, "by the place of a row"),
@@ -191,6 +213,88 @@ MISTAKES = {
     "a group that is not there": (lambda c: c.segregation(group=9), DataError, "has no group 9"),
     "points of text": (lambda c: segregation_index("a", [[1]], [[1]], [[1]]), DataError, "x1='a' holds something else"),
     "a grid of a summary": (lambda c: summarize(c.problem, c.people, most="x"), DataError, "most='x' is no whole"),
+    "a second method that is none": (lambda c: c.audit(beside=5), MethodError, "method=5 is neither a name"),
+    "a second method unheard of": (lambda c: c.audit(beside="growing"), MethodError, "There is no method 'growing'"),
+    "fewer than are ever told": (lambda c: c.audit(fewest=0), DataError, "fewest=0 .*Use 3 or more"),
+    "workers nowhere": (lambda c: c.audit(on="foo"), WorkerError, "on='foo' is not known"),
+    "workers of a society": (lambda c: simulate(Scenario(), on="foo"), WorkerError, "on='foo' is not known"),
+    "others that are none": (lambda c: c.audit(others=["x"]), WayforwardError, "'x'"),
+    "models as good that are a text": (
+        lambda c: wf.honesty(c.problem, c.ask(), models="ab"), DataError, "models='ab' is no list of models"
+    ),
+    "models trained again that are 5": (
+        lambda c: robustness(c.ask(), c.problem, models=5), DataError, "models=5 is no list of models"
+    ),
+    "labels that are right as a text": (
+        lambda c: wf.evaluate(c.ask(), c.problem, reference_labels_right="zz"), DataError, "right='zz' holds something"
+    ),
+    "labels that are twice right": (
+        lambda c: wf.evaluate(c.ask(), c.problem, reference_labels_right=[2] * 200), DataError, "than True and False"
+    ),
+    "labels of others that are right": (
+        lambda c: wf.evaluate(c.ask(), c.problem, reference_labels_right=[True]), DataError, r"has shape \(1,\)"
+    ),
+    "rows below nought": (lambda c: c.rows(model_rows=-5), DataError, "model_rows=-5 is no number from 0"),
+    "seconds below nought": (lambda c: c.rows(seconds=-1.0), DataError, "seconds=-1.0 is no number from 0"),
+    "a tool without a name": (lambda c: c.rows(method=5), DataError, "method is a int"),
+    "room below nought": (lambda c: c.table_of(room=-1), DataError, "room=-1 is no number from 0 to 1000"),
+    "a note that no file holds": (lambda c: c.table_of(note=object()), DataError, "note=<object.* is no plain data"),
+    "a note of nothing": (lambda c: c.table_of(note={"a": float("nan")}), DataError, "is no plain data"),
+    "a column for names that is 5": (lambda c: c.table_of(id=5), DataError, "id is a int. Give a str"),
+    "a seed of a table": (lambda c: c.table_of(seed="x"), MethodError, "seed='x' is not a whole number"),
+    "rows of half a shard": (lambda c: c.table_of(rows_per_shard=1.5), DataError, "rows_per_shard=1.5 is no whole"),
+    "room for more than all": (lambda c: with_room(c.ask(), 2.0), DataError, "share=2.0 is no number from 0 to 1"),
+    "letters with room below nought": (lambda c: as_told(c.ask(), -1), DataError, "most=-1 is no number"),
+    "true as a number of changes": (lambda c: c.none.at_most(True), PreferencesError, "is True, which is not a number"),
+    "true among numbers of changes": (lambda c: c.none.at_most([2, 1, True, 1]), PreferencesError, "is not a number"),
+    "true as a limit": (lambda c: c.none.limit("a", high=True), PreferencesError, "is True, which is not a number"),
+    "true as a weight": (lambda c: c.none.weigh(a=True), PreferencesError, "weight True, which is not a number"),
+    "a weight that is a text": (lambda c: c.none.weigh(a="2"), PreferencesError, "weight '2', which is not a number"),
+    "a weight that is masked": (
+        lambda c: c.none.weigh(a=np.ma.masked_all(4)), PreferencesError, "'a' has weight nan for person 0"
+    ),
+    "true as a score": (lambda c: wf.Preferences.from_scores(c.schema, {"a": [True]}, 5), PreferencesError, "True for"),
+    "an act that is 5": (lambda c: c.none.refuse(5), PreferencesError, r"acts=\(5,\) is no list of names"),
+    "public bounds of nothing": (
+        lambda c: c.with_(disclosure=Disclosure(bounds={"zz": (0, 1)})), ProblemError, "bounds has an entry for 'zz'"
+    ),
+    "public bounds of levels": (
+        lambda c: c.with_(disclosure=Disclosure(bounds={"c": (0, 1)})), ProblemError, "'c', which is no number"
+    ),
+    "a class that equals nothing": (lambda c: c.wrap(classes=(float("nan"), 1)), ModelError, "no list of two or more"),
+    "a favourite that equals nothing": (lambda c: wf.Target(float("nan")), ProblemError, "holds NaN"),
+    "a favourite named twice": (lambda c: wf.Target((1, 1)), ProblemError, "names 1 twice. Name each label once"),
+    "a table of no columns": (lambda c: c.wrap(frame=pd.DataFrame()), ModelError, "frame has 0 columns, and none is"),
+    "a table of other columns": (lambda c: c.wrap(frame=pd.DataFrame({"z": [1]})), ModelError, "has 1 columns, and"),
+    "classes of texts": (lambda c: wf.TextProblem(in_words, [], 1, classes=5), ModelError, "classes=5 is no list"),
+    "a text for classes": (lambda c: wf.TextProblem(in_words, [], 1, classes="ab"), ModelError, "classes='ab' is no"),
+    "texts in a dict": (lambda c: c.texts({"a b": 1}), DataError, "texts is a dict. Give a list of texts"),
+    "texts in a table": (lambda c: c.texts(pd.DataFrame({"a b": [1]})), DataError, "texts is a DataFrame"),
+    "texts in a set": (lambda c: c.texts({"a b", "c d"}), DataError, "texts is a set"),
+    "labels of images": (
+        lambda c: wf.ImageProblem(in_words, np.zeros((3, 8, 8)), 1, labels=5), DataError, r"shape \(\); there are 3"
+    ),
+    "labels of series": (
+        lambda c: wf.SeriesProblem(in_words, np.zeros((3, 1, 8)), 1, labels=[1], replace="mean"), DataError,
+        "there are 3 series. Give one each",
+    ),
+    "masked times": (lambda c: Cox({}, np.ma.masked_equal([1, 2], 2), [0.9, 0.8]), ModelError, "finite numbers"),
+    "masked survival": (lambda c: Cox({}, [1, 2], np.ma.masked_equal([0.9, 0.8], 0.8)), ModelError, "no probability"),
+    "places of 5": (lambda c: Scenario(places=(5,)), DataError, r"places=\(5,\) is no list of names"),
+    "groups called 5": (lambda c: Scenario(group_names=(5,)), DataError, r"group_names=\(5,\) is no list of names"),
+    "fewer than no examples": (lambda c: report(c.problem, c.ask(), "a.html", people=-1), DataError, "people=-1 is no"),
+    "true as examples": (lambda c: report(c.problem, c.ask(), "a.html", people=True), DataError, "people=True is no"),
+    "a person who is not there": (lambda c: c.ask().explain(99), DataError, "There is no person 99"),
+    "labels of a method": (lambda c: wf.method("nice", labels="zz"), MethodError, "has labels='zz'. Give a list"),
+    "labels in rows": (lambda c: wf.method("nice", labels=[[1], [0]]), MethodError, "has labels=.* Give a list"),
+    "nobody to choose on": (lambda c: wf.method("carma", validation=5), MethodError, "has validation=5. Give a table"),
+    "a list to choose on": (lambda c: wf.method("carma", validation=[1, 2]), MethodError, "has validation=.* Give a"),
+    "no class is likely": (lambda c: c.model_of(lambda s: np.zeros((len(s), 2))), ModelError, "0 for every class"),
+    "complex answers about texts": (lambda c: c.texts(["a b"], lambda some: np.array([0.2j] * len(some))), ModelError,
+                                    "the answer of .* holds something else"),
+    "masked answers about texts": (
+        lambda c: c.texts(["a b"], lambda some: np.ma.masked_all(len(some))), ModelError, "returned nan|returned NaN"
+    ),
     "empty": (lambda c: c.ask({}), DataError, r"no column 'a' \(nor 2 more: b, c\)\. Add the column"),
 }  # fmt: skip
 

@@ -197,6 +197,14 @@ def array_in(value: object, name: str, error: type[WayforwardError] = DataError)
         ) from None
 
 
+def flags_in(value: object, name: str, error: type[WayforwardError] = DataError) -> np.ndarray:
+    """Return an argument as an array of bool; 0 and 1 are such. Raises: the error for anything else, or masked."""
+    found = numbers_in(value, name, error)
+    if not ((found == 0) | (found == 1)).all():
+        raise error(f"{name} holds something else than True and False. Give one of them each.")
+    return found.astype(np.bool_)
+
+
 def names_in(value: object, name: str, error: type[WayforwardError] = DataError) -> tuple[str, ...]:
     """Return an argument as names; a text is one name. Raises: the error where it is no list of texts."""
     given = (value,) if isinstance(value, str) else value

@@ -157,10 +157,10 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, where it is not there. Raises: WriteError that names it."""
+def make_folder(folder: Path, mode: int = 0o777) -> None:
+    """Make a folder and those above it, where it is not there. mode: of itself. Raises: WriteError that names it."""
     try:
-        as_path(folder).mkdir(parents=True, exist_ok=True)
+        as_path(folder).mkdir(parents=True, exist_ok=True, mode=mode)
     except OSError as error:
         raise WriteError(
             f"The folder '{folder.name}' cannot be made: {error.strerror}. Choose another place."

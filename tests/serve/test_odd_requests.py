@@ -10,9 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from wayforward.cli.app import app
-from wayforward.errors import WayforwardError
+from wayforward.errors import WayforwardError, WriteError
 from wayforward.serve.events import record
+from wayforward.serve.keys import Keys
 from wayforward.serve.limits import RateLimits
+from wayforward.serve.start import first_come
 from wayforward.serve.storage.database import Database
 
 from .test_staff import files
@@ -190,6 +192,21 @@ def test_who_starts_at_the_same_time_waits(tmp_path):
     for one in threads:
         one.join()
     assert not failed
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda place: first_come(place).__enter__(),
+        lambda place: Keys.at(place),
+        lambda place: Database(f"sqlite:///{place}/a.db"),
+    ],
+)
+def test_a_home_where_no_folder_can_be_is_told_as_what_cannot_be_written(tmp_path, made):
+    """Raw errors of the system before."""
+    (tmp_path / "file").touch()
+    with pytest.raises(WriteError, match="cannot be (made|written): Not a directory"):
+        made(tmp_path / "file" / "home")
 
 
 def test_nothing_in_the_links_is_a_formula(services, model):

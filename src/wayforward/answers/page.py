@@ -29,7 +29,7 @@ from wayforward.answers.text import (
     why_text,
 )
 from wayforward.answers.time_text import steps_text, time_text
-from wayforward.errors import DataError, is_whole, require_kind, shown
+from wayforward.errors import DataError, is_whole, require_kind, require_whole, shown
 from wayforward.language import N_, catalog, gettext, language, translated, use_language, visible
 from wayforward.plain_files import as_path, write_text
 from wayforward.problem import Problem
@@ -80,7 +80,9 @@ def report(
 
     require_kind(problem, Problem, "problem")
     require_kind(recourse, Recourse, "recourse")
-    chosen = examples(recourse, people) if isinstance(people, int) else _checked(recourse, people)
+    if np.isscalar(people):
+        require_whole(people=people)
+    chosen = examples(recourse, int(people)) if np.isscalar(people) else _checked(recourse, people)  # type: ignore[arg-type]
     if len(keeping) not in (0, recourse.n):
         raise DataError(
             f"keeping holds the reasons of {len(keeping)} people, the recourse {recourse.n}. "

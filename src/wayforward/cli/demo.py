@@ -121,7 +121,7 @@ def _files(out: Path, ready: Ready, got: Recourse, judged: Evaluation, personal:
     got.save(out / "recourse.json")
     write_csv(plans_table(got), out / "options.csv")
     figures = out / "figures"
-    figures.mkdir(exist_ok=True)
+    make_folder(figures)
     drawn = {
         "population": figure_population(got, judged, "gender"),
         "coverage": figure_coverage(judged),

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from wayforward.errors import ProblemError, is_number, is_whole, require_kind, shown
+from wayforward.errors import ProblemError, is_number, is_whole, require_kind, shown, suggest
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, People, Rows
 from wayforward.streams import generator
@@ -83,7 +83,6 @@ def private_people(
     it can take the noise away, so leave it out but in tests. Each call spends the budget again: call it once.
     Raises: ProblemError for bounds that are not public.
     """
-    check_bounds(bounds)
     check_noise_seed(seed)
     for name, value in (("n", n), ("clusters", clusters), ("rounds", rounds)):
         if not is_whole(value, 1, _MOST[name]):
@@ -91,6 +90,7 @@ def private_people(
                 f"{name}={shown(value)} cannot be used. Give a whole number from 1 to {_MOST[name]:,}."
             )
     require_kind(schema, Schema, "schema", ProblemError)
+    check_bounds(bounds, schema)
     if not is_number(width) or not 0 <= width <= 1:
         raise ProblemError(f"width={shown(width)} is no distance in ranks. Use 0 to 1, such as 0.1.")
     if (
@@ -121,8 +121,8 @@ def private_people(
     return _drawn(schema, centre, size, own, number, edges, ranks, low, high, n, width, rng)
 
 
-def check_bounds(bounds: object) -> None:
-    """Raise ProblemError for what is no {name: (low, high)}; None is left out."""
+def check_bounds(bounds: object, schema: Schema | None = None) -> None:
+    """Raise ProblemError for what is no {name: (low, high)} of numbers (of a schema); None is left out."""
     if bounds is None:
         return
     if not isinstance(bounds, Mapping):
@@ -132,6 +132,10 @@ def check_bounds(bounds: object) -> None:
         if not isinstance(name, str) or not pair:
             raise ProblemError(
                 f"bounds holds {shown(name)}: {shown(ends)}, no numbers (low, high) of a feature."
+            )
+        if schema is not None and (name not in schema.names or schema[name].has_levels):
+            raise ProblemError(
+                f"bounds has an entry for '{name}', which is no number of the schema.{suggest(name, schema.names)}"
             )
 
 

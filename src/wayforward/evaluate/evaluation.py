@@ -18,11 +18,11 @@ import numpy as np
 
 from wayforward.errors import (
     DataError,
-    is_number,
     is_one_of,
     is_whole,
     numbers_in,
     require_kind,
+    require_number,
     require_switch,
     require_whole,
     shown,
@@ -528,10 +528,11 @@ def evaluate_rows(
     claimed = np.full(acts.shape[:2], Outcome.NOT_FOUND, dtype=object)
     claimed[~empty] = Outcome.FOUND
     claimed[~judged.refused] = Outcome.ACCEPTED
-    for name, spent in (("seconds", seconds), ("seconds_fit", seconds_fit)):
-        if spent is not None and not is_number(spent):
-            raise DataError(f"{name}={shown(spent)} is no number of seconds. Give one, or leave it out.")
-    meta: dict[str, Any] = {"model_rows": model_rows}
+    require_kind(method, str, "method")
+    for name, spent in (("seconds", seconds), ("seconds_fit", seconds_fit), ("model_rows", model_rows)):
+        if spent is not None:
+            require_number(spent, name, 0, 1e18)
+    meta: dict[str, Any] = {"model_rows": model_rows or 0}
     meta |= {} if seconds is None else {"seconds_recommend": seconds}
     meta |= {} if seconds_fit is None else {"seconds_fit": seconds_fit}
     known = {"density", "oracle", "other_model", "true_world", "wanted", "reference_labels_right"}
@@ -565,6 +566,7 @@ def _evaluation(
         raise DataError(f"metrics={shown(metrics)}; it must be 'headline', 'standard' or 'all'.")
     wanted = [m for m in METRICS.values() if LEVELS.index(m.level) <= LEVELS.index(metrics)]
     require_whole(seed=evidence.seed)
+    evidence.labels_right()
     if not is_whole(bootstrap, 0, 100_000):
         raise DataError(f"bootstrap={shown(bootstrap)} is no whole number from 0 to 100,000. Use 1000.")
     totals, people = measure(wanted, evidence, resamples=bootstrap)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError, numbers_in
+from wayforward.errors import DataError, flags_in, numbers_in
 from wayforward.evaluate import actions
 from wayforward.evaluate.distance import ReferenceScale, norms
 from wayforward.evaluate.diversity import diversity
@@ -227,9 +227,20 @@ class Evidence:
         """The reference people as neighbours."""
         if self.known is None or self.known_accepted is None:
             return None
-        right = self.reference_labels_right
-        correct = None if right is None else np.asarray(right, dtype=bool)
-        return Reference(self.schema, self.known, self.known_accepted, correct, seed=self.seed)
+        return Reference(self.schema, self.known, self.known_accepted, self.labels_right(), seed=self.seed)
+
+    def labels_right(self) -> Mask | None:
+        """(R,) bool: the model is right about each reference person; None where nobody said. Raises: DataError."""
+        if self.reference_labels_right is None:
+            return None
+        right = flags_in(self.reference_labels_right, "reference_labels_right")
+        wanted = () if self.known is None else (len(self.known),)
+        if right.shape != wanted:
+            raise DataError(
+                f"reference_labels_right has shape {right.shape}; there are {wanted or 'no'} reference people. Give "
+                "True or False for each, or leave it out."
+            )
+        return np.asarray(right)
 
     @cached_property
     def diversity(self) -> dict[str, PerPerson]:

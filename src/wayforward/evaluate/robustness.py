@@ -16,6 +16,7 @@ from wayforward.errors import DataError
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.problem.robust import AllModels, Stable, UnderNoise, WithinDelta, retrained
+from wayforward.problem.robust.models import models_in
 from wayforward.public import public
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ def robustness(
     Example: ``robustness(recourse, problem, models=retrained(fit, x, y, 10)).table()``.
     Raises: DataError where the answer has no such option.
     """
+    models, good = models_in(models, problem, "models"), models_in(good, problem, "good")
     if not 0 <= option < recourse.k:
         raise DataError(f"option={option} was asked for; the answer holds {recourse.k} a person.")
     at = np.flatnonzero(recourse.found[:, option])

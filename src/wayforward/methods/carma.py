@@ -16,7 +16,13 @@ from wayforward.methods.engines.amortised.engine import Amortised, AmortisedSett
 from wayforward.methods.engines.amortised.masks import cheapest, other_masks
 from wayforward.methods.engines.amortised.report import Report
 from wayforward.methods.engines.amortised.training import train
-from wayforward.methods.settings import check_choices, check_least, check_positive, require_setting
+from wayforward.methods.settings import (
+    check_choices,
+    check_least,
+    check_positive,
+    check_table,
+    require_setting,
+)
 from wayforward.plain_files import as_path
 from wayforward.problem.batching import tidy
 from wayforward.shapes import Actions, Rows
@@ -136,6 +142,7 @@ class Carma(TrainedMethod):
             raise MethodError(f"'{self.name}' has seeds={list(self.seeds)}. Give at least one, each once.")
         check_least(self, epochs=1, batch=1, mask_layers=1, mask_width=1, action_layers=1, action_width=1)
         check_positive(self, "rate", "tau", "cap", "reach")
+        check_table(self, "validation")
         sizes = ("decay", "margin", "cost", "kl", "plausibility", "feasibility", "likelier", "tie", "entropy")
         for name in sizes:
             require_setting(self, name, 0 <= getattr(self, name) < np.inf, "Use a number of at least 0.")

@@ -12,7 +12,7 @@ from wayforward.methods.base import Budget, Method
 from wayforward.methods.engines.polish import revert, shrink
 from wayforward.methods.engines.references import References, heom
 from wayforward.methods.nearest_observable import thinned
-from wayforward.methods.settings import check_choices, check_least
+from wayforward.methods.settings import check_choices, check_least, check_list
 from wayforward.model import Access
 from wayforward.neighbours import NeighbourIndex
 from wayforward.problem.batching import ask, distinct_changes
@@ -74,6 +74,7 @@ class Nice(Method):
     def __post_init__(self) -> None:
         check_choices(self, reward=get_args(Reward), scale=("range", "std"))
         check_least(self, neighbours=1, pool=1)
+        check_list(self, "labels")
 
     def _fit(self, problem: Problem) -> None:
         good = problem.reference_reached

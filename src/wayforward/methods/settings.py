@@ -164,6 +164,30 @@ def check_positive(part: Named, *settings: str) -> None:
         require_setting(part, setting, getattr(part, setting) > 0, "Use a number above 0.")
 
 
+def check_list(part: Named, *settings: str) -> None:
+    """Check that settings are lists or arrays of one dimension, or None. Raises: MethodError."""
+    for setting in settings:
+        require_setting(
+            part, setting, _dimensions(getattr(part, setting)) in (None, 1), "Give a list, or leave it out."
+        )
+
+
+def check_table(part: Named, *settings: str) -> None:
+    """Check that settings are tables or arrays (n, d), or None. Raises: MethodError."""
+    for setting in settings:
+        value = getattr(part, setting)
+        table = hasattr(value, "columns") or isinstance(value, Mapping) or _dimensions(value) in (None, 2)
+        require_setting(part, setting, table, "Give a table of people, or leave it out.")
+
+
+def _dimensions(value: object) -> int | None:
+    """How many dimensions an array, or a list of such, has; None: there is nothing; -1: it is of several lengths."""
+    try:
+        return None if value is None else np.ndim(value)  # type: ignore[arg-type]
+    except ValueError:
+        return -1
+
+
 def check_choices(part: Named, **choices: Iterable[str]) -> None:
     """Check that settings are among the words that are known. Raises: MethodError."""
     for setting, known in choices.items():

@@ -73,6 +73,17 @@ class ArrayProblem(UnitProblem[Answer]):
     def _checked(self, given: np.ndarray) -> str:
         """What is kept of numbers of the right shape. Raises: DataError."""
 
+    def _labels(self, labels: Any) -> np.ndarray | None:
+        """Return labels (n,) of the examples, None where there are none. Raises: DataError."""
+        if labels is None:
+            return None
+        known = array_in(labels, "labels")
+        if known.shape != (len(self.examples),):
+            raise DataError(
+                f"labels has shape {known.shape}; there are {len(self.examples)} {self.things}. Give one each."
+            )
+        return known
+
     def _wanted(self, labels: Any, otherwise: str) -> Floats:
         """Return those of the examples with the wanted answer, which is their label, too, where labels are given.
 
@@ -84,12 +95,8 @@ class ArrayProblem(UnitProblem[Answer]):
             at = np.flatnonzero(sizes == size)
             problem = self.of_size(int(size))
             good[at] = problem.reached(self._rows([self.examples[i] for i in at], problem))[0]
-        if labels is not None:
-            known = array_in(labels, "labels")
-            if known.shape != (len(self.examples),):
-                raise DataError(
-                    f"labels has shape {known.shape}; there are {len(self.examples)} {self.things}. Give one each."
-                )
+        known = self._labels(labels)
+        if known is not None:
             right = np.isin(known.astype(str), [str(label) for label in self.target.labels])
             if good.any() and not (good & right).any():
                 raise ProblemError(

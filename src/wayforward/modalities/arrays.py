@@ -249,7 +249,8 @@ class ArrayModel:
         channels: Literal["first", "last"] | None = None,
         flat: bool = True,
     ) -> None:
-        self.model, self.units, self.classes, self.channels, self.flat = model, units, classes, channels, flat
+        self.model, self.units, self.channels, self.flat = model, units, channels, flat
+        self.classes = listed(classes)
 
     def with_units(self, units: Composer) -> ArrayModel:
         """Return the same model behind other units."""
@@ -275,7 +276,7 @@ _TORCH = "torch.nn.modules.module.Module"
 def adapt(given: ArrayModel, schema: Schema, options: WrapOptions) -> Adapted:
     """See `ArrayModel`. Raises: ModelError."""
     model, units = given.model, given.units
-    options = WrapOptions(f"The model {type(model).__name__}", classes=listed(given.classes))
+    options = WrapOptions(f"The model {type(model).__name__}", classes=given.classes)
 
     def arrays(rows: Floats) -> Any:
         return given.shaped(units.compose(rows, schema))

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.errors import ModelError, shown
+from wayforward.errors import ModelError, numbers_in
 from wayforward.model import Adapted, WrapOptions
-from wayforward.model.adapted import as_probabilities, without_warnings
+from wayforward.model.adapted import as_probabilities, labels_in, without_warnings
 from wayforward.model.base import Decision
 from wayforward.schema import Schema
 from wayforward.shapes import Floats
@@ -29,7 +29,12 @@ def of_function(
 
     def ask(rows: Floats) -> Floats:
         things = read(rows)
-        answer = safely(lambda: np.asarray(model(things), dtype=np.float64), options.name, what, advice)
+        answer = safely(
+            lambda: numbers_in(model(things), f"the answer of {options.name}", ModelError),
+            options.name,
+            what,
+            advice,
+        )
         out = np.atleast_1d(answer)
         if len(out) != len(rows):
             raise ModelError(
@@ -43,16 +48,8 @@ def of_function(
 
 
 def listed(classes: Sequence[Any] | None) -> tuple[Any, ...] | None:
-    """Return labels as a tuple, or None. Raises: ModelError for what is no list."""
-    try:
-        found = None if classes is None else tuple(classes)
-        if any(np.ndim(label) for label in found or ()):
-            raise TypeError
-        return found
-    except (TypeError, ValueError):  # of lists of unlike lengths NumPy says the second
-        raise ModelError(
-            f"classes={shown(classes)} is no list of labels. Give one for each output of the model."
-        ) from None
+    """Return labels as a tuple, or None. Raises: ModelError for what is no list of them."""
+    return None if classes is None else labels_in(classes)
 
 
 def safely(ask: Callable[[], Any], name: str, what: str, advice: str) -> Any:

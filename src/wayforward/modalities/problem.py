@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from wayforward.deadline import Deadline
-from wayforward.errors import DataError, MethodError, ProblemError, require_switch
+from wayforward.errors import DataError, MethodError, ProblemError, is_list, require_switch
 from wayforward.methods import Method, recommend
 from wayforward.modalities.answers import UnitRecourse
 from wayforward.preferences import Preferences
@@ -44,9 +44,17 @@ class UnitProblem(ABC, Generic[Answer]):
 
     # -- what a kind of data says --------------------------------------------------------------------------
 
-    @abstractmethod
     def _each(self, things: Any) -> Sequence[Any]:
-        """Return things one by one. Raises: DataError for what is no list of them."""
+        """Return things one by one. Raises: DataError for what is no list of them.
+
+        A table or a dict is none: its names would be taken for things. A set has no order.
+        """
+        if isinstance(things, (str, bytes)):
+            raise DataError(f"{self.things} is one string. Give a list of {self.things}: [{self.thing}].")
+        named = isinstance(things, (Mapping, Set)) or hasattr(things, "columns")
+        if named or not is_list(things):
+            raise DataError(f"{self.things} is a {type(things).__name__}. Give a list of {self.things}.")
+        return list(things)
 
     @abstractmethod
     def _content(self, thing: Any) -> str:

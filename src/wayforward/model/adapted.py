@@ -7,11 +7,12 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from wayforward.errors import ModelError
+from wayforward.errors import ModelError, is_list, shown
 from wayforward.model.base import LARGEST, Access, Decision, Task
 from wayforward.model.fast import Fast
 from wayforward.model.kernels import sigmoid, softmax
@@ -187,7 +188,28 @@ def as_probabilities(out: Floats, kind: str, name: str) -> Floats:
             "output='logit') for scores, output='label' for labels, or task='regression' for a prediction."
         )
     bounded: Floats = np.clip(out, 0.0, 1.0)
+    if len(bounded) and (bounded.sum(axis=1) <= 0).any():
+        raise ModelError(
+            f"{name} returned 0 for every class of a row, so that no decision follows. Return probabilities that "
+            "add up to 1."
+        )
     return bounded
+
+
+def labels_in(classes: Any, least: int = 2) -> tuple[Any, ...]:
+    """Return labels as a tuple, in their order. Raises: ModelError for no list of `least` or more, each once."""
+    listed = tuple(classes) if is_list(classes) else None
+    if (
+        listed is None
+        or len(listed) < least
+        or any(not np.isscalar(one) or one != one for one in listed)  # NaN is no label: it equals nothing
+        or any(one == two for one, two in combinations(listed, 2))
+    ):
+        raise ModelError(
+            f"classes={shown(classes)} is no list of {'two' if least == 2 else least} or more labels, each once. Give "
+            "them in column order."
+        )
+    return listed
 
 
 def first_line(error: Exception, most: int = 200) -> str:

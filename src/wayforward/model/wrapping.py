@@ -6,15 +6,22 @@ import os
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any, get_args
 
 import numpy as np
 
 from wayforward.deadline import Pace
 from wayforward.devices import device_of
-from wayforward.errors import ModelError, is_list, is_whole, shown
-from wayforward.model.adapted import SINGLE, Adapted, OutputKind, WrapOptions, labelled, without_warnings
+from wayforward.errors import ModelError, is_whole, shown
+from wayforward.model.adapted import (
+    SINGLE,
+    Adapted,
+    OutputKind,
+    WrapOptions,
+    labelled,
+    labels_in,
+    without_warnings,
+)
 from wayforward.model.adapters import adapter_of, library_of
 from wayforward.model.adapters.onnx_file import onnx_content, onnx_session
 from wayforward.model.askings import check_steady, often
@@ -282,7 +289,7 @@ def wrap(
         raise ModelError(f"wrap needs a Schema; got {type(schema).__name__}. Make one: Schema.infer(table).")
     _check_arguments(locals())
     options = WrapOptions(
-        _name(model), task, None if classes is None else tuple(classes), output, takes,
+        _name(model), task, None if classes is None else labels_in(classes), output, takes,
         frame.head(0) if hasattr(frame, "head") else frame,  # its types, nobody's row
         encoder, prepare, batch_rows, random,
     )  # fmt: skip
@@ -334,18 +341,7 @@ def _check_arguments(given: Mapping[str, Any]) -> None:
         if not any(value is one or (isinstance(value, str) and value == one) for one in known):
             words = ", ".join(map(repr, known))
             raise ModelError(f"{argument}={shown(value)} is not known. Use one of {words}.")
-    classes, size, frame = given["classes"], given["batch_rows"], given["frame"]
-    if classes is not None:
-        listed = list(classes) if is_list(classes) else None
-        if (
-            listed is None
-            or len(listed) < 2
-            or any(not np.isscalar(one) for one in listed)
-            or any(one == two for one, two in combinations(listed, 2))
-        ):
-            raise ModelError(
-                f"classes={shown(classes)} is no list of two or more labels, each once. Give them in column order."
-            )
+    size, frame = given["batch_rows"], given["frame"]
     if size is not None and not is_whole(size, 1, _MOST_ROWS):
         raise ModelError(
             f"batch_rows={shown(size)} is no number of rows. Give 1 to {_MOST_ROWS:,}, or None for no padding."
@@ -354,6 +350,13 @@ def _check_arguments(given: Mapping[str, Any]) -> None:
         raise ModelError(
             f"frame={shown(frame)} is no table. Give one, or one of {', '.join(map(repr, _TABLES))}."
         )
+    if hasattr(frame, "columns"):
+        known = {str(name) for name in getattr(frame, "column_names", frame.columns)}
+        if known.isdisjoint(given["schema"].names):
+            raise ModelError(
+                f"frame has {len(known)} columns, and none is a feature of the schema. Give the table that the model "
+                f"was trained on, or one of {', '.join(map(repr, _TABLES))}."
+            )
     for argument, valid in (("encoder", hasattr(given["encoder"], "transform")), ("prepare", False)):
         value = given[argument]
         if not (value is None or callable(value) or valid):

@@ -23,6 +23,7 @@ from wayforward.errors import (
     PreferencesError,
     is_integer,
     is_whole,
+    names_in,
     numbers_in,
     require_kind,
     shown,
@@ -485,7 +486,7 @@ class Preferences:
     def refuse(self, *acts: str, who: Who = None) -> Preferences:
         """They will not do these acts, by the names that the acts have in a method's `ActModel`."""
         refused, rows = dict(self.refused), self._rows(who)
-        for act in acts:
+        for act in names_in(acts, "acts", PreferencesError):
             will_not = np.array(refused.get(act, np.zeros(self.n, dtype=np.bool_)))
             will_not[rows] = True
             refused[act] = will_not
@@ -882,9 +883,12 @@ class Preferences:
 
 
 def _as_numbers(value: Any, what: str, people: int | None = None) -> Floats:
+    some = value if isinstance(value, (list, tuple)) else (value,)
     try:
-        found = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
+        if any(isinstance(one, (bool, np.bool_)) for one in some) or np.asanyarray(value).dtype.kind == "b":
+            raise TypeError  # True is no 1 here: whoever writes it means something else
+        found = numbers_in(value, what, PreferencesError)
+    except (TypeError, ValueError, OverflowError, PreferencesError):
         raise PreferencesError(
             f"{what} {shown(value, 60)}, which is not a number. Give a number, or one for each person."
         ) from None

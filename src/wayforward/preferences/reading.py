@@ -91,6 +91,8 @@ def _as_numbers(column: Any, name: str, yes_no: bool) -> Floats:
             out[i] = float(_truth(value, name, f"for person {i}"))
         else:
             try:
+                if isinstance(value, (bool, np.bool_)) and not yes_no:
+                    raise TypeError
                 out[i] = float(value)
             except (TypeError, ValueError):
                 raise PreferencesError(

@@ -116,9 +116,10 @@ class Disclosure:
 
     def fit(self, problem: Problem) -> Disclosure:
         """Return a copy that knows which values crowds of the problem's people hold. Raises: ProblemError."""
+        schema = problem.schema
+        check_bounds(self.bounds, schema)
         if not self.crowd:
             return self
-        schema = problem.schema
         rows = schema.round(problem.require_reference())
         return replace(self, _crowd=Crowd.of(schema, rows, int(self.crowd), self.together))
 

@@ -252,7 +252,8 @@ class Problem(Portable):
     def without_table(self) -> Problem:
         """Return a copy that judges and searches as this one, without the observed people, for another process.
 
-        It knows the range of each feature; whoever asks it for the people themselves gets a ProblemError.
+        It knows the range of each feature, whose ends are somebody's own values, and what cost and plausibility know of
+        people: it is for processes of one's own. Whoever asks for the people themselves gets a ProblemError.
         """
         other = copy(self)
         if self._reference is not None:

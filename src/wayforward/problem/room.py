@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.errors import ProblemError
+from wayforward.errors import ProblemError, require_kind, require_number
 from wayforward.problem.margin import margin_of, meaningful_step
 from wayforward.problem.minimal import minimal_actions, shortened
 from wayforward.problem.population import Population
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from wayforward.problem.problem import Problem
 
 USUAL_SHARE, USUAL_ROOM = 0.9, 0.05  # of plans alike; at most so much dearer: in what people are told
+MOST_ROOM = 1000.0  # times as dear: more is a slip of the finger
 _ONE, _ALL = (
     (0.5, 1.0, 2.0, 4.0),
     (0.5, 1.0, 2.0),
@@ -31,6 +32,8 @@ def as_told(recourse: Recourse, most: float = USUAL_ROOM, *, rounding: bool = Tr
     most `most` dearer, and, if rounding, in round numbers. An opaque model would be asked hundreds of times for room:
     there is none.
     """
+    require_kind(recourse, Recourse, "recourse")
+    require_number(most, "most", 0, MOST_ROOM)
     if recourse.meta.get("rounded"):  # it was told already
         return recourse
     if most and recourse.problem.model.has_fast_path:
@@ -49,8 +52,11 @@ def with_room(
     need: the others go farther instead, or the option stays as it was. `meta["room"]` tells share, most, how many
     options moved, and by which share these became dearer (mean).
     held: options that stay; those whose steps are named stay anyway, see `rounded`.
-    Raises: ProblemError for an answer that does not know its problem.
+    Raises: ProblemError for an answer that does not know its problem; DataError for a share that is none.
     """
+    require_kind(recourse, Recourse, "recourse")
+    require_number(share, "share", 0, 1)
+    require_number(most, "most", 0, MOST_ROOM)
     problem = recourse.problem
     if problem is None:
         raise ProblemError("This answer was read from a file and does not know its problem. Ask again.")

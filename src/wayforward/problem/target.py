@@ -71,6 +71,15 @@ class Target:
             raise ProblemError(
                 f"favourable={shown(self.favourable)} holds something else than labels. Give a label, or several."
             )
+        for i, label in enumerate(self.labels):
+            if isinstance(label, (float, np.floating)) and np.isnan(label):
+                raise ProblemError(
+                    f"favourable={shown(self.favourable)} holds NaN, which is no label. Give one."
+                )
+            if label in self.labels[:i]:
+                raise ProblemError(
+                    f"favourable={shown(self.favourable)} names {shown(label)} twice. Name each label once."
+                )
         for name, value in (("threshold", self.threshold), ("margin", self.margin)):
             if not (value is None and name == "threshold") and not _is_number(value):
                 raise ProblemError(

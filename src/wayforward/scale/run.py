@@ -20,7 +20,10 @@ from wayforward.errors import (
     PreferencesError,
     require,
     require_function,
+    require_kind,
     require_switch,
+    require_whole,
+    shown,
 )
 from wayforward.methods import Method, chosen_method
 from wayforward.methods.base import versions
@@ -118,8 +121,10 @@ def recommend_table(
     require_function(progress, "progress")
     for name, switch in (("certify", certify), ("fresh", fresh)):
         require_switch(switch, name, MethodError)
-    if isinstance(rows_per_shard, bool) or not isinstance(rows_per_shard, int) or rows_per_shard < 1:
-        raise DataError(f"rows_per_shard={rows_per_shard!r} is no number of rows. Give 1 or more.")
+    require_whole(least=1, rows_per_shard=rows_per_shard)
+    if id is not None:
+        require_kind(id, str, "id")
+    _check_note(note)
     source = open_source(people)
     columns = [*chosen.problem_.schema.names]
     if id is not None:
@@ -191,6 +196,19 @@ def _timed(
             rounds = 1 if people is None else -(-max(people - i * rows, 1) // (rows * workers))
             own = replace(given, total=max(left / rounds, 1e-3))
         yield (*piece, own)
+
+
+def _check_note(note: Any) -> None:
+    """Raises: DataError for what a manifest cannot hold."""
+    try:
+        json.dumps(note, allow_nan=False)
+        plain = note is None or isinstance(note, dict)
+    except (TypeError, ValueError, RecursionError):
+        plain = False
+    if not plain:
+        raise DataError(
+            f"note={shown(note)} is no plain data. Give a dict of texts, finite numbers and lists."
+        )
 
 
 def _fitted(problem: Any, method: str | Method, parameters: dict[str, Any]) -> Method:

@@ -12,12 +12,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from wayforward.deadline import Deadline
-from wayforward.errors import DataError, MethodError, is_one_of, require
+from wayforward.errors import DataError, MethodError, is_one_of, require, require_number
 from wayforward.methods import Budget, Method
+from wayforward.methods.base import check_seed
 from wayforward.methods.certificates import certified
 from wayforward.plain_files import as_path, file_digest, make_folder, write_text, written
 from wayforward.preferences import Preferences
 from wayforward.problem import as_told
+from wayforward.problem.room import MOST_ROOM
 from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.scale.rows import encode_shard
@@ -56,6 +58,8 @@ class ShardSettings:
             raise DataError(f"form={self.form!r} is not known. Choose one of {', '.join(get_args(Form))}.")
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
             raise MethodError(f"k={self.k!r} options were asked for. Ask for k=1 or more.")
+        check_seed(self.seed)
+        require_number(self.room, "room", 0, MOST_ROOM)
         Budget(self.budget)
 
     def plain(self) -> dict[str, Any]:
@@ -142,7 +146,7 @@ def _answered(
         **({"proved_cheapest": int(got.rounded.proved_cheapest.sum())} if settings.certify else {}),
         "seconds": time.perf_counter() - started,
     }
-    (folder / ENTRIES).mkdir(parents=True, exist_ok=True)
+    make_folder(folder / ENTRIES)
     write_text(folder / ENTRIES / f"part-{shard:06d}.json", json.dumps(entry))
     return entry
 

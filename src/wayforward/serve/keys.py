@@ -12,6 +12,7 @@ from typing import Any
 
 from wayforward.answers.receipt import Signer
 from wayforward.errors import FileFormatError, WayforwardError, require
+from wayforward.plain_files import make_folder
 
 _BYTES = 32
 
@@ -36,7 +37,7 @@ class Keys:
         """
         path = home / "keys.json"
         if not path.exists():
-            home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_folder(home, mode=0o700)
             drawn = {
                 name: base64.b64encode(secrets.token_bytes(_BYTES)).decode() for name in ("master", "link")
             }

@@ -15,7 +15,7 @@ import numpy as np
 from sqlalchemy import func, select
 
 from wayforward.language import N_
-from wayforward.plain_files import make_folder
+from wayforward.plain_files import make_folder, place_of
 from wayforward.serve import accounts
 from wayforward.serve.first_answers import answer_once
 from wayforward.serve.permissions import Role
@@ -37,9 +37,10 @@ _DEMO_PACES = {"education": 1 / 12, "income": 40.0, "savings": 250.0}  # made up
 @contextmanager
 def first_come(home: Path) -> Iterator[None]:
     """Of servers that start at the same moment on one folder the first prepares it, and the others wait for that."""
-    make_folder(home.parent)
-    home.mkdir(mode=0o700, exist_ok=True)
-    with (home / ".starting").open("a") as file:
+    make_folder(home, mode=0o700)
+    with place_of(home / ".starting"):
+        file = (home / ".starting").open("a")
+    with file:
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -19,7 +19,7 @@ import numpy as np
 
 from wayforward.devices import device_of
 from wayforward.errors import FileFormatError, WorldError, require
-from wayforward.plain_files import as_path
+from wayforward.plain_files import as_path, make_folder
 from wayforward.public import public
 from wayforward.shapes import Floats, Rows
 from wayforward.tensor_files import read, write
@@ -145,7 +145,7 @@ def _write(path: Path, state: _State, fingerprint: str) -> None:
         for name, value in parts.items()
     }
     stored = {"epoch": state.epoch, "numbers": state.numbers, "fingerprint": fingerprint}
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     write(path, tensors, {"flow checkpoint": stored}, framework="pt")
 
 

@@ -39,6 +39,20 @@ def test_clients_stand_in_the_file_as_hashes(tmp_path: Path) -> None:
     assert all(b"Mustermann" not in content for content in held)
 
 
+def test_no_client_gets_a_second_budget_by_a_space_or_an_accent(tmp_path: Path) -> None:
+    """Nor does anybody ask in the name of nobody."""
+    ledger = Ledger(tmp_path / "a.db", per_client=3)
+    for name in ("Zoë", " Zoë", "Zoë\t", "Zoe\u0308"):
+        assert ledger.given(name) == ledger.given("Zoë")
+    for name in ("Zoë ", "Zoe\u0308", "\u2003Zoë"):
+        ledger.spend(name, 1)
+    with pytest.raises(BudgetSpent):
+        ledger.spend("Zoë", 1)
+    for name in ("", " \n"):
+        with pytest.raises(DataError, match="names nobody"):
+            ledger.spend(name, 1)
+
+
 def test_many_at_once_get_no_more_than_there_is(tmp_path: Path) -> None:
     """40 threads ask for one answer each of 25."""
     ledger = Ledger(tmp_path / "a.db", per_client=25)

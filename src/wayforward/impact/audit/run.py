@@ -21,7 +21,6 @@ from wayforward.errors import (
     require_kind,
     require_switch,
     require_whole,
-    shown,
 )
 from wayforward.evaluate import evaluate
 from wayforward.groups import Groups, attributes
@@ -55,8 +54,10 @@ from wayforward.language import Translatable, gettext, reason, use_language
 from wayforward.methods import chosen_method
 from wayforward.preferences import Preferences
 from wayforward.problem import Problem
+from wayforward.problem.robust.models import models_in
 from wayforward.public import public
 from wayforward.shapes import Floats, Ints, People, PersonMask
+from wayforward.workers import check_workers
 
 if TYPE_CHECKING:
     from wayforward.impact.summaries import Summariser
@@ -106,8 +107,8 @@ def audit(
         most: answer at most so many of those refused, drawn by chance; left out, all.
         smallest: groups with fewer answered people are measured, but compared only in who is refused; with fewer
             people, not at all.
-        fewest: of a group with fewer people nothing is told, nor how fewer of a group were answered. Where two
-            attributes meet in parts of fewer people, nothing is told of their parts.
+        fewest: 3 or more; of a group with fewer people nothing is told, nor how fewer of a group were answered. Where
+            two attributes meet in parts of fewer people, nothing is told of their parts.
         intersections: also compare where two attributes meet, each part with everybody else.
         beside: a second method; gaps are measured again among people for whom both found a plan. None: left out.
         twins_of: at most so many people are compared with their twins, where the world is causal.
@@ -128,10 +129,12 @@ def audit(
     """
     require_kind(problem, Problem, "problem")
     require_whole(
-        smallest=smallest, fewest=fewest, twins_of=twins_of, lasting_of=lasting_of, proved_of=proved_of,
-        summaries_of=summaries_of, seed=seed,
+        smallest=smallest, twins_of=twins_of, lasting_of=lasting_of, proved_of=proved_of, summaries_of=summaries_of,
+        seed=seed,
     )  # fmt: skip
-    require_whole(least=1, workers=workers, most=1 if most is None else most)
+    require_whole(least=FEWEST, fewest=fewest)
+    require_whole(least=1, most=1 if most is None else most)
+    check_workers(workers, on)
     require_switch(intersections, "intersections")
     require_switch(society, "society")
     if preferences is not None:
@@ -139,10 +142,14 @@ def audit(
     require_function(say, "say")
     require_function(see, "see")
     corrected(np.empty(0), correction)  # is there such a correction?
-    others, method, summarisers = _models(others), chosen_method(method), summarisers_of(summaries)
+    others, method, summarisers = (
+        models_in(others, problem, "others"),
+        chosen_method(method),
+        summarisers_of(summaries),
+    )
+    second = None if beside is None else chosen_method(beside)
     x, reasons = problem.schema.read(x)
     read = np.setdiff1d(np.arange(len(x)), list(reasons))
-    fewest = max(fewest, FEWEST)
     if len(read) < fewest:
         raise DataError(
             f"An audit of {len(read)} people would tell of each. Give everybody the model decides about."
@@ -171,7 +178,7 @@ def audit(
     measured.notes.extend(left_out)
     if see is not None:
         see(measured)
-    measured = _with_second_method(measured, beside)
+    measured = _with_second_method(measured, second)
     chosen = _attributes(measured, intersections, fewest)
     audits: list[AttributeAudit] = []
     for one, parts in chosen:
@@ -216,15 +223,6 @@ def audit(
         meta=_meta(measured),
         notes=(*unread.notes(overall), *measured.notes, *evaluation_notes),
     )
-
-
-def _models(others: Any) -> list[Any]:
-    """Return models as a list. Raises: DataError for what is none."""
-    if isinstance(others, (str, bytes)) or not isinstance(others, Sequence):
-        raise DataError(
-            f"others={shown(others)} is no list of models. Give those that were trained again, in a list."
-        )
-    return list(others)
 
 
 def _silent(what: str, done: int, total: int) -> None:
@@ -314,13 +312,12 @@ def _budgets(cost: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return tuple(float(v) for v in budgets), tuple(float(v) for v in grid)
 
 
-def _with_second_method(measured: Measured, beside: str | Method | None) -> Measured:
+def _with_second_method(measured: Measured, second: Method | None) -> Measured:
     """Add the name of a second method and the cost of its plans; a note where it has none."""
-    if beside is None:
+    if second is None:
         return measured
     method = measured.method
     try:
-        second = chosen_method(beside)
         if second.name == method.name:
             second = chosen_method("wachter" if method.name != "wachter" else "local-search")
         measured.progress(f"a second method: {second.name}", 0, 1)

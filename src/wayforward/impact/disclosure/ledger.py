@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import sqlite3
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
@@ -33,6 +34,7 @@ class BudgetSpent(WayforwardError):
 class Ledger:
     """Answers given to each client, in an SQLite file that several processes may share.
 
+    A client is known by a name; spaces around it and ways to type an accent make no other one.
     per_client: answers that a client may have in all. per_day: on one day; None: no limit of its own.
 
     Example: ``Ledger("answers.db", per_client=200, per_day=20).spend("bank 7", 5)``.
@@ -63,7 +65,7 @@ class Ledger:
         if day is not None and not isinstance(day, date):
             raise DataError(f"day={shown(day)} is no day. Give a datetime.date, or leave it out for today.")
         on = (day or date.today()).isoformat()
-        require_kind(client, str, "client")
+        client = _client(client)
         with self._open() as ledger:
             who = self._hidden(ledger, client)
             total, today = ledger.execute(
@@ -90,7 +92,7 @@ class Ledger:
 
     def given(self, client: str) -> int:
         """Return how many answers a client was given in all."""
-        require_kind(client, str, "client")
+        client = _client(client)
         with self._open() as ledger:
             who = self._hidden(ledger, client)
             found = ledger.execute("SELECT COALESCE(SUM(count), 0) FROM answers WHERE client = ?", (who,))
@@ -122,6 +124,18 @@ class Ledger:
         return hashlib.blake2b(
             client.encode("utf-8", "surrogatepass"), key=bytes.fromhex(key), digest_size=16
         ).hexdigest()
+
+
+def _client(client: object) -> str:
+    """Return a client's name as it is counted: without spaces around it, of one spelling of its letters.
+
+    Nobody gets a second budget by a space or by an accent that is typed otherwise. Raises: DataError for no name.
+    """
+    require_kind(client, str, "client")
+    name = unicodedata.normalize("NFC", str(client)).strip()
+    if not name:
+        raise DataError(f"client={shown(client)} names nobody, so nobody's budget counts it. Give a name.")
+    return name
 
 
 __all__ = ["BudgetSpent", "Ledger"]

@@ -16,6 +16,7 @@ from wayforward.impact.honesty.exaggeration import Exaggeration, exaggeration
 from wayforward.impact.honesty.family import NearEqualModels, family
 from wayforward.impact.honesty.offers import Offers, offers
 from wayforward.problem import Problem
+from wayforward.problem.robust.models import models_in
 from wayforward.public import public
 from wayforward.recourse import Recourse
 
@@ -68,7 +69,7 @@ def honesty(
     methods, costs = names_in(methods, "methods"), names_in(costs, "costs")
     if not methods:
         raise DataError(f"methods is empty. Name methods that look for other options, such as {METHODS}.")
-    require_kind(models, Sequence, "models")
+    models = models_in(models, problem, "models")
     require_whole(boxes=boxes, seed=seed)
     several = attributes(groups, offered.n)
     if not offered.refused.any():

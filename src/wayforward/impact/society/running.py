@@ -25,11 +25,12 @@ from wayforward.impact.society.checkpoint import read_checkpoint, write_checkpoi
 from wayforward.impact.society.history import FLOWS, History
 from wayforward.impact.society.scenario import Scenario
 from wayforward.impact.society.setting import Setting, level_titles, setting_of
-from wayforward.plain_files import as_path
+from wayforward.plain_files import as_path, make_folder
 from wayforward.public import public
 from wayforward.schema import SchemaWarning
 from wayforward.shapes import Floats, Ints, Mask
 from wayforward.streams import Streams, keys_of
+from wayforward.workers import check_workers
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
@@ -610,6 +611,7 @@ def simulate(
     require_kind(scenario, Scenario, "scenario")
     if setting is not None:
         require_kind(setting, Setting, "setting")
+    check_workers(workers, on)
     society = Society(scenario, setting_of(scenario) if setting is None else setting, method)
     if workers != 1:
         society.method = society.method.with_workers(workers, on)
@@ -620,7 +622,7 @@ def simulate(
         if path.exists():
             society.restore(path)
         else:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
     if society.round > scenario.rounds:
         raise DataError(
             f"The checkpoint is in round {society.round}, beyond rounds: {scenario.rounds}. Ask for more."

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from wayforward.errors import DataError, FileFormatError, did_you_mean, is_integer, is_real
+from wayforward.errors import DataError, FileFormatError, did_you_mean, is_integer, is_real, names_in
 from wayforward.plain_files import as_path, dump_yaml, parse_yaml, read_text
 from wayforward.public import public
 
@@ -224,6 +224,8 @@ class Scenario:
             if not isinstance(getattr(self, name), (list, tuple)):
                 raise DataError(f"{name} is a list; got {getattr(self, name)!r}. Write {name}: {example}.")
             object.__setattr__(self, name, tuple(getattr(self, name)))
+        for name in ("places", "group_names"):
+            object.__setattr__(self, name, names_in(getattr(self, name), name))
         for edge in self.cut:
             if not is_real(edge) or not -_HUGE < edge < _HUGE:
                 raise DataError(f"cut is a list of numbers, such as [30, 60]; got {edge!r} in it.")

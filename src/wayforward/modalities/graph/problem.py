@@ -65,11 +65,6 @@ class RecommenderProblem(UnitProblem[RecommenderRecourse]):
         """
         return super().recommend(things, method, k, keep=keep, most=most, strict=strict, **how)
 
-    def _each(self, things: Any) -> list[Any]:
-        if not is_list(things):
-            raise DataError("people is no list. Give a list of names: ['ann'].")
-        return list(things)
-
     def _content(self, thing: Any) -> str:
         name = str(thing)
         if name not in self._known:

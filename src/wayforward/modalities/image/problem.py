@@ -96,6 +96,7 @@ class ImageProblem(ArrayProblem[ImageRecourse]):
         self.shape = given.shape[1:]
         self.span = _span(given, span)
         self.examples = self._all(given)
+        self._labels(labels)  # they are wanted of distractors alone, and must be right anyway
         self.keep = self._mask(keep)
         self.pixels = isinstance(units, str) and units == "pixels"
         self.first = 0 if self.pixels else 1

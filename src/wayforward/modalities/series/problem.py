@@ -89,6 +89,7 @@ class SeriesProblem(ArrayProblem[SeriesRecourse]):
         self.named = channels is not None
         self.channels = _names(channels, self.shape[0])
         self.examples = self._all(given)
+        self._labels(labels)  # they are wanted of distractors alone, and must be right anyway
         self.keep = self._mask(keep)
         self.replace, self._choices = replace, 1
         cut = _segmenter(units)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from wayforward import errors
 from wayforward.errors import ModelError, did_you_mean, is_number
 from wayforward.modalities.model import safely
 from wayforward.model import WrapOptions
@@ -191,8 +192,8 @@ class Curves:
         if self._ask is not None and callable(got[0]):  # scikit-survival's step functions
             return np.stack([_function(one, self.times) for one in got])
         try:
-            out = np.asarray(got, dtype=np.float64)
-        except (TypeError, ValueError):
+            out = errors.numbers_in(got, "the answer", ModelError)
+        except ModelError:
             raise ModelError(f"{self.name} gave a curve with a value that is no number. {_ADVICE}") from None
         return self._at(out) if self.own is not None and out.ndim == 2 else out
 
@@ -242,12 +243,14 @@ def checked_times(times: Any, name: str) -> Floats:
 
 
 def numbers_in(given: Any) -> Floats:
-    """Return an array of numbers; an empty one for what is none."""
+    """Return an array of numbers, NaN where masked; an empty one for what is none."""
     try:
-        found = np.asarray(given)
+        found = np.asanyarray(given)
     except (TypeError, ValueError):  # lists of several lengths
         return np.empty(0)
-    return found.astype(np.float64) if found.dtype.kind in "iuf" else np.empty(0)
+    if found.dtype.kind not in "iuf":
+        return np.empty(0)
+    return np.asarray(np.ma.filled(found.astype(np.float64), np.nan))
 
 
 def _is_frame(got: Any) -> bool:

@@ -39,7 +39,7 @@ class TextModel:
     """
 
     def __init__(self, model: Any, classes: Sequence[Any] | None = None) -> None:
-        self.model, self.classes = model, classes
+        self.model, self.classes = model, listed(classes)
 
     def __repr__(self) -> str:
         return f"TextModel({type(self.model).__name__})"
@@ -50,7 +50,7 @@ def adapt(given: TextModel, schema: Schema, options: WrapOptions) -> Adapted:
     model = given.model
     name = f"The text model {type(model).__name__}"
     if not hasattr(model, "predict"):
-        options = replace(options, name=name, classes=listed(given.classes))
+        options = replace(options, name=name, classes=given.classes)
         return of_function(model, lambda rows: texts_of(rows, schema), schema, options, _WHAT, _ADVICE)
     check_fitted(model, name)
     safe = partial(safely, name=name, what=_WHAT, advice=_ADVICE)

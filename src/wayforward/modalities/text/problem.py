@@ -60,13 +60,6 @@ class TextProblem(UnitProblem[TextRecourse]):
         self.keep = _words(keep)
         self._quick = True
 
-    def _each(self, things: Any) -> list[Any]:
-        if isinstance(things, (str, bytes)):
-            raise DataError("texts is one string. Give a list of texts: [text].")
-        if not is_list(things, texts=True):
-            raise DataError(f"texts is a {type(things).__name__}. Give a list of texts.")
-        return list(things)
-
     def _content(self, thing: Any) -> str:
         if not isinstance(thing, str):
             raise DataError(f"it is a {type(thing).__name__}. Give a string.")

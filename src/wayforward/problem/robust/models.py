@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from wayforward.errors import ProblemError, is_list
+from wayforward.errors import DataError, ProblemError, is_list, shown
 from wayforward.language import in_english, ngettext
 from wayforward.problem.robust.base import Again, Robust
 from wayforward.problem.robust.spelling import Spelling, convert, whole
@@ -178,6 +178,23 @@ class AllModels(Robust):
         return ngettext(
             "a yes from {n} other model, too", "a yes from {n} other models, too", len(self.models)
         )
+
+
+def models_in(models: Any, problem: Problem, name: str) -> list[Model]:
+    """Return an argument as wrapped models that answer as the problem's does; an empty list where there are none.
+
+    Raises: DataError for what is no list of models; ModelError, ProblemError for one that is none, or of other people.
+    """
+    if isinstance(models, (str, bytes)) or not isinstance(models, Sequence):
+        raise DataError(
+            f"{name}={shown(models)} is no list of models. Give those that were trained again, in a list."
+        )
+    from wayforward.model import wrap
+
+    wrapped = [wrap(model, problem.schema) for model in models]
+    if wrapped:
+        AllModels(wrapped).fit(problem)
+    return wrapped
 
 
 def _says_yes(model: Model, target: BoundTarget, rows: np.ndarray) -> np.ndarray:

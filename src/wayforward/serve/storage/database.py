@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from wayforward.errors import DataError, MissingExtra
 from wayforward.lazy import without_packages
+from wayforward.plain_files import make_folder, place_of
 
 _WAIT_MS = 10_000
 _MIGRATION = 0x77617900  # any number that nobody else locks
@@ -128,8 +129,9 @@ def _engine(url: str) -> Engine:
     if engine.dialect.name == "sqlite":
         if engine.url.database:
             file = Path(engine.url.database)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
+            make_folder(file.parent)
+            with place_of(file):
+                os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
         event.listen(engine, "connect", _sqlite)
         event.listen(engine, "begin", _begin)
     return engine
