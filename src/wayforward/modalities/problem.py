@@ -50,7 +50,9 @@ class UnitProblem(ABC, Generic[Answer]):
         A table or a dict is none: its names would be taken for things. A set has no order.
         """
         if isinstance(things, (str, bytes)):
-            raise DataError(f"{self.things} is one string. Give a list of {self.things}: [{self.thing}].")
+            raise DataError(
+                f"{self.things} is no list but one string. Give a list of {self.things}: [{self.thing}]."
+            )
         named = isinstance(things, (Mapping, Set)) or hasattr(things, "columns")
         if named or not is_list(things):
             raise DataError(f"{self.things} is a {type(things).__name__}. Give a list of {self.things}.")
