@@ -116,11 +116,11 @@ def _together(
     except TypeError:
         return None
     lists = [key for key, one in signature.parameters.items() if "Sequence" in str(one.annotation)]
-    name, said = function.__qualname__, str(error)
+    name, message = function.__qualname__, str(error)
     if isinstance(error, ArithmeticError):
         numbers = [f"{key}={shown(value)}" for key, value in given.items() if is_real(value)]
         return (
-            f"{name}() cannot be computed with {', '.join(numbers)}: {said}. Give others."
+            f"{name}() cannot be computed with {', '.join(numbers)}: {message}. Give others."
             if numbers
             else None
         )
@@ -128,7 +128,7 @@ def _together(
     if odd:
         return f"{name}() cannot use {' and '.join(odd)}. Give what its signature says."
     shapes = {key: value.shape for key, value in given.items() if isinstance(value, np.ndarray)}
-    if any(word in said for word in _OF_SHAPES) and len({shape[:1] for shape in shapes.values()}) > 1:
+    if any(word in message for word in _OF_SHAPES) and len({shape[:1] for shape in shapes.values()}) > 1:
         each = ", ".join(f"{key} {shape}" for key, shape in shapes.items())
         return f"{name}() got arrays whose shapes do not fit each other: {each}. Give them as the signature says."
     return None
