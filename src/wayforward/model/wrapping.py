@@ -351,10 +351,10 @@ def _check_arguments(given: Mapping[str, Any]) -> None:
             f"frame={shown(frame)} is no table. Give one, or one of {', '.join(map(repr, _TABLES))}."
         )
     if hasattr(frame, "columns"):
-        known = {str(name) for name in getattr(frame, "column_names", frame.columns)}
-        if known.isdisjoint(given["schema"].names):
+        columns = {str(name) for name in getattr(frame, "column_names", frame.columns)}
+        if columns.isdisjoint(given["schema"].names):
             raise ModelError(
-                f"frame has {len(known)} columns, and none is a feature of the schema. Give the table that the model "
+                f"frame has {len(columns)} columns, and none is a feature of the schema. Give the table that the model "
                 f"was trained on, or one of {', '.join(map(repr, _TABLES))}."
             )
     for argument, valid in (("encoder", hasattr(given["encoder"], "transform")), ("prepare", False)):
