@@ -336,7 +336,7 @@ def with_junk(name: str, function: Callable[..., Any], honest: dict[str, Any], m
     """A call of which one argument is junk."""
 
     def call(drawn: tuple[str, Any]) -> Any:
-        if drawn[0] in ("progress", "say", "see", "units", "density") and callable(drawn[1]):
+        if drawn[0] in ("progress", "say", "see", "units", "density", "worth") and callable(drawn[1]):
             return None  # what the caller's own function raises is the caller's
         return function(**honest | {drawn[0]: drawn[1]})
 

@@ -32,6 +32,7 @@ _RAW = (
     np.ma.MaskError,
 )
 _OF_SHAPES = ("broadcast", "shape", "dimension", "index", "same length")
+_OPEN = ("Any", "npt.ArrayLike", "Array", "Tensor")  # notes that let anything in
 _LOOKED_AT = 50  # items of a list that are held against what it should hold
 _COUNTS = ("budget", "k", "m", "n", "seed")  # whole numbers of which none is below zero
 _MARK = "__wayforward_public__"
@@ -115,33 +116,46 @@ def _together(
         given = signature.bind(*args, **kwargs).arguments
     except TypeError:
         return None
-    lists = [key for key, one in signature.parameters.items() if "Sequence" in str(one.annotation)]
-    name, message = function.__qualname__, str(error)
+    name, said, notes = function.__qualname__, str(error), signature.parameters
     if isinstance(error, ArithmeticError):
         numbers = [f"{key}={shown(value)}" for key, value in given.items() if is_real(value)]
         return (
-            f"{name}() cannot be computed with {', '.join(numbers)}: {message}. Give others."
+            f"{name}() cannot be computed with {', '.join(numbers)}: {said}. Give others."
             if numbers
             else None
         )
-    odd = [f"{key}, {_kind(value)}" for key, value in given.items() if key not in lists and _is_odd(value)]
+    odd = [
+        f"{key}, {_kind(value)}" for key, value in given.items()
+        if key != "self" and value is not notes[key].default and _is_odd(value, str(notes[key].annotation), said)
+    ]  # fmt: skip
     if odd:
         return f"{name}() cannot use {' and '.join(odd)}. Give what its signature says."
-    shapes = {key: value.shape for key, value in given.items() if isinstance(value, np.ndarray)}
-    if any(word in message for word in _OF_SHAPES) and len({shape[:1] for shape in shapes.values()}) > 1:
-        each = ", ".join(f"{key} {shape}" for key, shape in shapes.items())
-        return f"{name}() got arrays whose shapes do not fit each other: {each}. Give them as the signature says."
+    sizes = {key: value.shape for key, value in given.items() if isinstance(value, np.ndarray)}
+    width = next((one for one in map(_width, given.values()) if one is not None), None)
+    apart = len({size[:1] for size in sizes.values()}) > 1 or any(
+        width not in (None, size[-1]) for size in sizes.values()
+    )
+    if apart and any(word in said for word in _OF_SHAPES):
+        each = ", ".join(f"{key} {size}" for key, size in sizes.items())
+        return f"{name}() got arrays whose shapes do not fit: {each}. Give them as the signature says."
     return None
 
 
-def _is_odd(value: Any) -> bool:
-    """Whether no numbers can be made of what came: arrays of anything else, masked, empty or without dimensions."""
+def _is_odd(value: Any, note: str, said: str) -> bool:
+    """Whether no numbers can be made of what came, where its signature does not say what it is to be."""
     if isinstance(value, np.ndarray):
-        return (
+        if "used as indices" in said or "bitwise" in said:
+            return value.dtype.kind not in "biu"
+        bare = (
             value.dtype.kind not in "biuf"
             or isinstance(value, np.ma.MaskedArray)
             or not (value.ndim and value.size)
         )
+        return bare and "Sequence" not in note
+    if note in _OPEN and (value is None or isinstance(value, (str, bytes, Mapping, set, list))):
+        return True
+    if isinstance(value, slice):
+        return any(word in said for word in _OF_SHAPES)
     return isinstance(value, complex) or type(value).__module__.split(".")[0] == "pandas"
 
 

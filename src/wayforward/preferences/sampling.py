@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from wayforward.errors import FileFormatError, PreferencesError, is_one_of, numbers_in
+from wayforward.errors import FileFormatError, PreferencesError, is_one_of, names_in, numbers_in
 from wayforward.plain_files import read_json, write_text
 from wayforward.preferences.preferences import Preferences
 from wayforward.preferences.scores import GAMMAS, Profile
@@ -139,6 +139,7 @@ def ranking_law(
 
     Example: ``ranking_law(names, LOAN_LAWS["privileged"])``.
     """
+    favoured = names_in(favoured, "favoured", PreferencesError)
     for name in favoured:
         if name not in names:
             raise PreferencesError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from wayforward.errors import WorldError, did_you_mean, names_in
+from wayforward.errors import WorldError, did_you_mean, names_in, numbers_in
 from wayforward.public import public
 from wayforward.rules.arrays import Array, align
 from wayforward.shapes import Draws, FeatureMask, Mask, PerPoint, Points, Rows
@@ -219,7 +219,7 @@ def either(
 
 def points(x: Any, d: int, what: str) -> Points:
     """Return x as a float64 array (..., d). Raises: WorldError on another shape, which names `what`."""
-    array = np.asarray(x, dtype=np.float64)
+    array = numbers_in(x, what, WorldError)
     if array.ndim < 1 or array.shape[-1] != d:
         raise WorldError(f"{what} has shape {array.shape}, but its last axis must hold {d} features.")
     return array

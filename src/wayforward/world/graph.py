@@ -109,7 +109,7 @@ class CausalGraph:
             Leaving out a common cause of two features claims that it does not matter.
         Raises: WorldError for what the graph says, FileFormatError for a file that cannot be read.
         """
-        dropped = frozenset([drop] if isinstance(drop, str) else drop)
+        dropped = frozenset(names_in(drop, "drop", WorldError))
         found, edges = _contents(source, dropped)
         if missing := sorted(dropped - set(found)):
             hint = did_you_mean(missing[0], found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from wayforward.errors import WorldError
+from wayforward.errors import WorldError, is_list, shown
 from wayforward.public import public
 from wayforward.world.graph import CausalGraph, Edge
 
@@ -27,7 +27,9 @@ def orientations(
     Source: J. Pearl (2009), Causality, theorem 1.2.8 (Verma and Pearl).
     Example: ``orientations([("age", "income")], [("income", "savings")])``.
     """
-    known, open_ = list(directed), list(undirected)
+    known, open_ = (
+        _pairs(given, what) for given, what in ((directed, "directed"), (undirected, "undirected"))
+    )
     names = (
         list(nodes) if nodes is not None else list(dict.fromkeys(n for pair in known + open_ for n in pair))
     )
@@ -85,3 +87,12 @@ def _cycle(edges: Sequence[Edge]) -> bool:
         seen |= more
         stack += more
     return False
+
+
+def _pairs(given: Iterable[tuple[str, str]], what: str) -> list[tuple[str, str]]:
+    pairs = [tuple(one) if is_list(one) else () for one in given] if is_list(given) else [()]
+    if not all(len(one) == 2 and all(isinstance(name, str) for name in one) for one in pairs):
+        raise WorldError(
+            f"{what}={shown(given)} holds something else than pairs. Give pairs (cause, effect)."
+        )
+    return [(first, second) for first, second in pairs]
