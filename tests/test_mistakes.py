@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -254,6 +256,18 @@ MISTAKES = {
         lambda c: c.none.weigh(a=np.ma.masked_all(4)), PreferencesError, "'a' has weight nan for person 0"
     ),
     "true as a score": (lambda c: wf.Preferences.from_scores(c.schema, {"a": [True]}, 5), PreferencesError, "True for"),
+    "texts for what is frozen": (
+        lambda c: replace(c.none, frozen=np.full((4, 3), "no")), PreferencesError, "frozen, a ndarray, holds something"
+    ),
+    "masks for what is frozen": (
+        lambda c: replace(c.none, frozen=np.ma.masked_all((4, 3), bool)), PreferencesError, "than True and False"
+    ),
+    "texts for levels": (
+        lambda c: replace(c.none, levels={2: [["no", "no"]] * 4}), PreferencesError, "levels of 'c', a list, holds"
+    ),
+    "texts for who refuses": (
+        lambda c: replace(c.none, refused={"move": ["no"] * 4}), PreferencesError, "refused of 'move', a list, holds"
+    ),
     "an act that is 5": (lambda c: c.none.refuse(5), PreferencesError, r"acts=\(5,\) is no list of names"),
     "public bounds of nothing": (
         lambda c: c.with_(disclosure=Disclosure(bounds={"zz": (0, 1)})), ProblemError, "bounds has an entry for 'zz'"

@@ -199,6 +199,8 @@ def array_in(value: object, name: str, error: type[WayforwardError] = DataError)
 
 def flags_in(value: object, name: str, error: type[WayforwardError] = DataError) -> np.ndarray:
     """Return an argument as an array of bool; 0 and 1 are such. Raises: the error for anything else, or masked."""
+    if type(value) is np.ndarray and value.dtype == np.bool_:
+        return value
     found = numbers_in(value, name, error)
     if not ((found == 0) | (found == 1)).all():
         raise error(f"{name} holds something else than True and False. Give one of them each.")

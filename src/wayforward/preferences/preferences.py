@@ -21,6 +21,7 @@ import numpy.typing as npt
 from wayforward.errors import (
     FileFormatError,
     PreferencesError,
+    flags_in,
     is_integer,
     is_whole,
     names_in,
@@ -90,7 +91,7 @@ class Preferences:
 
     def __post_init__(self) -> None:
         d = self.schema.d
-        frozen = np.array(self.frozen, dtype=np.bool_)
+        frozen = np.array(flags_in(self.frozen, "frozen", PreferencesError))
         n = len(frozen) if frozen.ndim else 0
         most = np.full(n, d) if self.max_changes is None else np.array(self.max_changes)
         arrays: dict[str, npt.NDArray[Any]] = {
@@ -125,7 +126,10 @@ class Preferences:
         for i in np.flatnonzero(~(time >= 0))[:1]:
             raise PreferencesError(f"months is {time[i]:g} for person {i}. Give a number of at least 0.")
         levels = {int(j): self._checked_levels(int(j), ok, n) for j, ok in self.levels.items()}
-        refused = {str(act): np.array(will_not, dtype=np.bool_) for act, will_not in self.refused.items()}
+        refused = {
+            str(act): np.array(flags_in(will_not, f"refused of '{act}'", PreferencesError))
+            for act, will_not in self.refused.items()
+        }
         for act, will_not in refused.items():
             if will_not.shape != (n,):
                 raise PreferencesError(
@@ -179,7 +183,7 @@ class Preferences:
                 f"levels are given for {seen}, which has none. Use low and high for a number."
             )
         feature = self.schema.features[j]
-        allowed = np.array(ok, dtype=np.bool_)
+        allowed = np.array(flags_in(ok, f"levels of '{feature.name}'", PreferencesError))
         if allowed.shape != (n, feature.n_levels):
             raise PreferencesError(
                 f"'{feature.name}' has levels of shape {allowed.shape}; for {n} people and "
