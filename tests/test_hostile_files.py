@@ -572,3 +572,29 @@ def test_a_tampered_onnx_file(what, tmp_path):
     path.write_bytes(onnx.ModelProto.SerializeToString(model))
     with pytest.raises(WayforwardError, match=r"model\.onnx"):
         load(path, SCHEMA)
+
+
+def test_a_loop_without_an_end(tmp_path, monkeypatch):
+    """ONNX has loops, and one that never ends is an honest file to its runtime."""
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    from wayforward.model.adapters import onnx_file
+
+    made, kind = onnx.helper, onnx.TensorProto
+    body = made.make_graph(
+        [made.make_node("Identity", ["on"], ["still"]), made.make_node("Add", ["sum", "sum"], ["more"])], "body",
+        [made.make_tensor_value_info("i", kind.INT64, []), made.make_tensor_value_info("on", kind.BOOL, []),
+         made.make_tensor_value_info("sum", kind.FLOAT, None)],
+        [made.make_tensor_value_info("still", kind.BOOL, []), made.make_tensor_value_info("more", kind.FLOAT, None)],
+    )  # fmt: skip
+    yes = made.make_tensor("yes", kind.BOOL, [], [True])
+    graph = made.make_graph(
+        [made.make_node("Loop", ["", "yes", "x"], ["out"], body=body)], "endless",
+        [made.make_tensor_value_info("x", kind.FLOAT, [None, X.shape[1]])],
+        [made.make_tensor_value_info("out", kind.FLOAT, None)], [yes],
+    )  # fmt: skip
+    model = made.make_model(graph, opset_imports=[made.make_opsetid("", 17)], ir_version=9)
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    monkeypatch.setattr(onnx_file, "_PATIENCE", 0.3)
+    with pytest.raises(WayforwardError, match=r"no answer to two rows after 0.3 seconds"):
+        load(tmp_path / "model.onnx", SCHEMA)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Timer
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from wayforward.schema import Schema
 from wayforward.shapes import Floats
 
 _MAX_BYTES = 2 * 2**30
+_PATIENCE = 120.0  # seconds for the first two rows: a loop in the file may have no end
 
 
 def adapt(model: Any, schema: Schema, options: WrapOptions) -> Adapted:
@@ -39,7 +42,8 @@ def adapt(model: Any, schema: Schema, options: WrapOptions) -> Adapted:
     def output(i: int, pick: Callable[[Any], np.ndarray]) -> Callable[[Floats], np.ndarray]:
         return lambda x: padded(lambda rows: pick(run(rows)[i]), x)
 
-    first = run(sample_rows(schema, 2, missing=False))
+    with _ended_in_time(name) as limit:
+        first = list(session.run(None, feed(sample_rows(schema, 2, missing=False)), limit))
     if options.task == "regression":
         native = Adapted.of_values(output(0, _as_columns), name)
         native.notes.append("onnxruntime answers every question")
@@ -71,6 +75,31 @@ def adapt(model: Any, schema: Schema, options: WrapOptions) -> Adapted:
         "onnxruntime answers every question; it computes in the precision that the file was exported in"
     )
     return native
+
+
+@contextmanager
+def _ended_in_time(name: str) -> Iterator[Any]:
+    """Options of a run that ends it when it takes too long. Raises: ModelError, also for a run that fails."""
+    limit, late = require("onnxruntime", extra="onnx").RunOptions(), Event()
+
+    def end() -> None:
+        late.set()
+        limit.terminate = True
+
+    watch = Timer(_PATIENCE, end)
+    watch.daemon = True
+    watch.start()
+    try:
+        yield limit
+    except Exception as error:
+        why = (
+            f"has no answer to two rows after {_PATIENCE:g} seconds."
+            if late.is_set()
+            else f"failed: {first_line(error)}"
+        )
+        raise ModelError(f"{name} {why} Check its inputs and its loops.") from error
+    finally:
+        watch.cancel()
 
 
 def _as_columns(got: Any) -> Floats:
