@@ -59,7 +59,7 @@ ORIGINALS: tuple[Original, ...] = (
         ("MINT",),
         "in part",
         "[its demonstration](mint/demonstration-quick.md): the made-up example, and German Credit with eight people of "
-        "each split instead of fifty",
+        "each split, and with fifty by a search that proves nothing",
     ),
     Original(
         ("roar",), "not", "the corrected German file that its table needs is not among the public data here"

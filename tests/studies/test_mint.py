@@ -30,7 +30,7 @@ def page(**off: float) -> Page:
     rows = tuple(run._row(key, np.full(3, off.get(key, value))) for key, (value, _) in run._STATED.items())
     made = {
         "n": 50, "seeds": 3, "seconds_of_stages": 1.0, "versions": {}, "people of a split": [50.0],
-        "cheaper": {kind: [0.0] for kind in run.DEARER},
+        "cheaper": {kind: [0.0] for kind in run.DEARER}, "tried": {"decision tree, another": [[64.0, 20.0]] * 3},
     }  # fmt: skip
     return MintReplication.laid_out(Page("mint", "demonstration", "", rows, (), made))
 
@@ -43,6 +43,9 @@ def test_numbers_are_judged_by_the_shared_rule() -> None:
             lines = page(**{name: value + 35 * ("tree" in name)}).tables[0].lines
             words = [line.verdict for line in lines if line.shown[0] == name]
             assert words == [Verdict.WITHIN if value == 30.0 else Verdict.WORSE if value == 60.0 else word]
+    assert page().tables[1].rows() == [
+        ("decision tree, another", "65 ± 8", "64.0 ± 0.0; within", "20.0 ± 0.0; worse")
+    ]
     row = run._row("effort saved", np.array([40.0, 90.0, 50.0]))
     assert run.cell(row).verdict == Verdict.UNDECIDED
     dearer = page()
@@ -50,3 +53,21 @@ def test_numbers_are_judged_by_the_shared_rule() -> None:
     assert [check.holds for check in MintReplication.laid_out(replace(dearer, provenance=made)).checks] == [
         False
     ] * 2
+
+
+def test_the_search_finds_what_a_line_asks_for() -> None:
+    """A score that an amount lowers by itself and through the duration: the cheapest act by hand, in both worlds."""
+    rows = np.array([[0.0, 20, 0, 0], [1, 60, 20_000, 80]])
+    it = run.Split(rows, np.array([0, 1]), np.arange(2), np.arange(2), np.array([0.0, 0.0]), 0.004)
+
+    class Line:
+        def predict(self, x: np.ndarray) -> np.ndarray:
+            return (0.1 * x[:, 1] - 0.0005 * x[:, 2] - 0.25 * x[:, 3] >= -9.0 - 1e-9).astype(int)
+
+    x = np.array([1.0, 30, 6000, 40])  # -10: one is lacking
+    # 1,000 DM less give .5, and 1.5 with the four months that follow; a year gives .1
+    assert run.least(Line(), it, x, True) == pytest.approx(700 / 20_000)
+    assert run.least(Line(), it, x, False) == pytest.approx(2000 / 20_000)
+    assert np.isinf(
+        run.least(Line(), it, rows[1], False)
+    )  # the whole amount gives 10 of the 15 that are lacking

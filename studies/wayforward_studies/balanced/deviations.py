@@ -9,9 +9,10 @@ _SYNTHETIC = """\
   other centres give as well; each seed draws anew. [The public notebook](as-run.md) has four normals of its own, whose
   origin over twenty draws is .4718, .9169 and .6625: not this row either (.4803, .9496, .6409).
 - **Costs** are lower than printed throughout, because our refused people stand nearer to the boundary (Wachter: .19
-  instead of .24). With centres further apart (.318 and .47, deviation .092) the origin row is the same to .004, and
-  Wachter's, IBR's and causal recourse's costs are the paper's; EBR then costs .46, too much. With the notebook's
-  people nearest recourse costs more than printed (Wachter: .29).
+  instead of .24), and **proximity** after nearest recourse is .69 for .70. With centres further apart (.318 and .47,
+  deviation .092) the origin row is the same to .004, Wachter's, IBR's and causal recourse's costs are the paper's, and
+  the proximity of Wachter, growing spheres and causal recourse is .699, .701 and .701 (five draws); EBR then costs
+  .46, too much. With the notebook's people nearest recourse costs more than printed (Wachter: .29).
 - **EBR's centralization and Atkinson index** fall less than published. Here everybody gets 256 proposals of their own,
   of which about 15 are left after rejection; the nearest of those lies at the edge of the balanced region that looks
   towards the person's own group. The public notebook has one pool for everybody, the likelier half of 500 draws: so
@@ -25,7 +26,7 @@ _SYNTHETIC = """\
 - **Growing spheres, Wachter and causal recourse** worsen no index in the mean, or none beyond chance, where the
   paper's worsen one or two. Its verdict hangs on centralization, .4804, .4817 and .4804 after .4803: a difference
   of .0001 is less than half a person among 5 x 800. One person more or less is .0013 in a run, and the origin
-  itself moves by .007 from draw to draw. Only the paper's Atkinson index of causal recourse (.9638 after .9496) is
+  itself moves by .006 from draw to draw. Only the paper's Atkinson index of causal recourse (.9638 after .9496) is
   more than that, and is not found here.
 - **CRUDS** adopts the nearest accepted row that its decoder reaches, so it costs less than the paper's draw from
   the whole class.
