@@ -196,6 +196,15 @@ def test_a_law_of_ones_own_and_scores(problem):
         ICarma(prior_min=0.9)
 
 
+def test_printed_settings_are_read_back(problem, refused, tmp_path):
+    """Their multiplier has no cap; a file says so, too."""
+    assert ICarma(cap=np.inf).cap == np.inf
+    method = ICarma.loan_ranks(printed=True, seeds=(1000,), epochs=1).fit(problem)
+    again = ICarma.load(method.save(tmp_path / "printed.safetensors"), problem)
+    assert again.parameters()["cap"] == np.inf and again.plan() == method.plan()
+    np.testing.assert_array_equal(again.propose(refused).action, method.propose(refused).action)
+
+
 def test_saved_networks_answer_the_same(problem, trained, refused, tmp_path):
     file = trained.save(tmp_path / "icarma.safetensors")
     again = ICarma.load(file, problem)

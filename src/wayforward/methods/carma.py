@@ -100,6 +100,7 @@ class Carma(TrainedMethod):
     name: ClassVar[str] = "carma"
     summary: ClassVar[str] = "two networks, trained once, answer a whole population in a causal world"
     citation: ClassVar[str] = "Majumdar & Valera (2024), CARMA, FAccT, doi:10.1145/3630106.3659003"
+    endless: ClassVar[tuple[str, ...]] = ("cap",)
     chunk: ClassVar[int] = 16_384
     sees_preferences: ClassVar[bool] = False
 
