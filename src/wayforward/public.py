@@ -20,17 +20,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 import numpy as np
 from jaxtyping import AbstractArray, Float, jaxtyped
 
-from wayforward.errors import DataError, is_integer, is_list, is_real, shown
+from wayforward.errors import DataError, WayforwardError, is_integer, is_list, is_real, shown
 
-_RAW = (
-    TypeError,
-    ValueError,
-    AttributeError,
-    LookupError,
-    ArithmeticError,
-    NotImplementedError,
-    np.ma.MaskError,
-)
 _OF_SHAPES = ("broadcast", "shape", "dimension", "index", "same length")
 _OPEN = ("Any", "npt.ArrayLike", "Array", "Tensor")  # notes that let anything in
 _LOOKED_AT = 50  # items of a list that are held against what it should hold
@@ -66,7 +57,9 @@ def _explained(function: Any) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except _RAW as error:
+        except WayforwardError:
+            raise
+        except Exception as error:
             why = misfit(function, args, kwargs) or _together(function, args, kwargs, error)
             if why is None:
                 raise
@@ -152,7 +145,9 @@ def _is_odd(value: Any, note: str, said: str) -> bool:
             or not (value.ndim and value.size)
         )
         return bare and "Sequence" not in note
-    if note in _OPEN and (value is None or isinstance(value, (str, bytes, Mapping, set, list))):
+    if note in _OPEN and (
+        value is None or isinstance(value, (bool, str, bytes, Mapping, set, list, np.generic))
+    ):
         return True
     if isinstance(value, slice):
         return any(word in said for word in _OF_SHAPES)

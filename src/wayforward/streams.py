@@ -23,13 +23,16 @@ def _mix(z: np.ndarray) -> np.ndarray:
     return np.asarray(z ^ (z >> np.uint64(31)))
 
 
-def generator(seed: int | None) -> np.random.Generator:
-    """Return NumPy's generator of a seed; of None another one each time. Raises: DataError for what is no seed."""
-    if seed is not None and not (
-        is_integer(seed) and seed >= 0
-    ):  # a list within itself would end the process
+def generator(seed: int | None, *tags: int) -> np.random.Generator:
+    """Return NumPy's generator of a seed, and of tags for what is drawn beside; of None another one each time.
+
+    Raises: DataError for what is no seed.
+    """
+    if seed is None and not tags:
+        return np.random.default_rng()
+    if not (is_integer(seed) and seed >= 0):  # a list within itself would end the process
         raise DataError(f"seed={shown(seed)} is no seed. Give a whole number of 0 or more.")
-    return np.random.default_rng(seed)
+    return np.random.default_rng([seed, *tags] if tags else seed)
 
 
 def keys_of(x: np.ndarray, seed: int) -> np.ndarray:

@@ -27,7 +27,7 @@ from wayforward.density.nets import Adam
 from wayforward.devices import device_of
 from wayforward.errors import require
 from wayforward.portable import Portable
-from wayforward.streams import Streams
+from wayforward.streams import Streams, generator
 
 if TYPE_CHECKING:
     from wayforward.groups import Groups
@@ -114,7 +114,7 @@ class MixtureNetwork(Portable, Densities):
 
     def _start(self, rows: np.ndarray, groups: Groups, seed: int) -> None:
         """Networks that say each group's own frequencies, and a mixture around some of its people."""
-        rng = np.random.default_rng([seed, 0xDE5])
+        rng = generator(seed, 0xDE5)
         g, k, h = len(self._of), self.k + self.tail, self.wide
         mask = np.zeros((k, self._in), dtype=np.float32)
         mask[:, : self._n_given] = 1.0
@@ -193,7 +193,7 @@ class MixtureNetwork(Portable, Densities):
     # -- training ------------------------------------------------------------------------------------------
 
     def _train(self, rows: np.ndarray, groups: Groups, seed: int) -> None:
-        torch, rng = self.torch, np.random.default_rng([seed, 0xDE6])
+        torch, rng = self.torch, generator(seed, 0xDE6)
         g, k = len(self._of), self.k + self.tail
         step = np.nan_to_num(self.schema.step)
         codes, levels, numbers, tests, counts = [], [], [], [], []

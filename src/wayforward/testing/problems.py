@@ -11,6 +11,7 @@ import numpy as np
 
 from wayforward.problem import Problem, Target
 from wayforward.schema import Feature, Schema
+from wayforward.streams import generator
 from wayforward.world import SCM, World
 
 KINDS = ("linear", "forest", "network", "label")
@@ -122,7 +123,7 @@ class LabelModel:
 
 def random_labels(schema: Schema, x: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return labels (n,), 1 for two of five people of `random_schema`, and the scores (n,) behind them."""
-    score = _score(schema, x, np.random.default_rng([seed, 7]))
+    score = _score(schema, x, generator(seed, 7))
     return (score > np.quantile(score, 0.6)).astype(np.int64), score
 
 
@@ -148,7 +149,7 @@ def random_model(schema: Schema, x: np.ndarray, kind: str, seed: int = 0) -> Any
 @lru_cache(maxsize=64)
 def _problem(kind: str, world: str, seed: int) -> tuple[Problem, np.random.Generator]:
     """Train a model and put the question once, for people of any number; the generator goes on with the people."""
-    rng = np.random.default_rng([seed, KINDS.index(kind), WORLDS.index(world)])
+    rng = generator(seed, KINDS.index(kind), WORLDS.index(world))
     schema = random_schema(rng)
     data = random_people(schema, 400, rng)
     what: World | None = small_world() if world == "causal" else None

@@ -12,6 +12,7 @@ from wayforward.model import train
 from wayforward.preferences import Preferences
 from wayforward.problem import Population, Problem, Target
 from wayforward.schema import Feature, Schema
+from wayforward.streams import generator
 
 FEATURES = (
     Feature(name="a", kind="integer", low=0, high=4),
@@ -42,7 +43,7 @@ def refused(
     """A problem on 900 different rows, and 24 people whom it refuses; lacking: on 1,920 rows, with missing values."""
     every = LACKING if lacking else EVERY
     features = [replace(f, missing=True) if lacking and f.name in MAY_LACK else f for f in FEATURES]
-    schema, rng = Schema(tuple(features), rules=rules), np.random.default_rng([seed, len(rules)])
+    schema, rng = Schema(tuple(features), rules=rules), generator(seed, len(rules))
     centred = np.nan_to_num(every - np.nanmean(every, axis=0))
     bent = np.tanh(centred @ rng.normal(size=(6, 3))) @ rng.normal(size=3)
     score = bent + rng.normal(0, 0.4, len(every))

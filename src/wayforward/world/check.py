@@ -13,6 +13,7 @@ import numpy as np
 
 from wayforward.errors import DataError, WorldError
 from wayforward.public import public
+from wayforward.streams import generator
 from wayforward.world.base import World
 from wayforward.world.graph import CausalGraph
 
@@ -87,7 +88,7 @@ def check(world: World, table: Any, schema: Schema | None = None, *, seed: int =
     x = x[~np.isnan(x).any(1)]
     if len(x) < _FEWEST:
         raise DataError(f"{len(x)} whole rows are too few to check a world with. Give at least {_FEWEST}.")
-    rng = np.random.default_rng([seed, 0xC8EC])
+    rng = generator(seed, 0xC8EC)
     if len(x) > _MOST:
         x = x[np.sort(rng.permutation(len(x))[:_MOST])]
     graph = CausalGraph.read(world.graph or (), own.names)  # no graph: no causes

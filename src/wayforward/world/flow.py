@@ -28,6 +28,7 @@ from wayforward.public import public
 from wayforward.rules.arrays import Array, align
 from wayforward.schema import Schema
 from wayforward.shapes import FeatureMask, Mask, PerPoint, PerRow, Points, Rows
+from wayforward.streams import generator
 from wayforward.world.base import aligned, points
 from wayforward.world.fitted import FittedWorld, inferred_schema, whole_rows
 from wayforward.world.flow_numpy import NumpyNode
@@ -132,7 +133,7 @@ class CausalFlow(FittedWorld):
         if isinstance(held_out, (int, float)):
             if not 0 < held_out < 1:
                 raise WorldError(f"held_out={held_out} is no share of the rows. Use 0.1, or give rows.")
-            order = np.random.default_rng([seed, 2**31]).permutation(len(x))
+            order = generator(seed, 2**31).permutation(len(x))
             count = max(1, round(held_out * len(x)))
             held, x = x[order[:count]], x[order[count:]]
         else:

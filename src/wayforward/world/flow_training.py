@@ -22,6 +22,7 @@ from wayforward.errors import FileFormatError, WorldError, require
 from wayforward.plain_files import as_path, make_folder
 from wayforward.public import public
 from wayforward.shapes import Floats, Rows
+from wayforward.streams import generator
 from wayforward.tensor_files import read, write
 from wayforward.world.flow_plan import FlowPlan
 from wayforward.world.flow_torch import layer, prepared
@@ -200,7 +201,7 @@ def train(
     state = run.state()
     try:
         while run.epoch < epochs and run.numbers["worse"] < patience:
-            order = torch.as_tensor(np.random.default_rng([seed, run.epoch]).permutation(n), device=where)
+            order = torch.as_tensor(generator(seed, run.epoch).permutation(n), device=where)
             for part in order.split(batch):
                 run.optimiser.zero_grad()
                 loss = run.module({name: value[part] for name, value in rows.items()}).mean()

@@ -26,7 +26,7 @@ from wayforward.public import public
 from wayforward.rules.arrays import Array, align
 from wayforward.schema import Schema
 from wayforward.shapes import Draws, Mask, People, PerPoint, PerRow, Points, Rows, Who
-from wayforward.streams import keys_of, spread
+from wayforward.streams import generator, keys_of, spread
 from wayforward.world.base import flat_rows, legal_limits, row_keys
 from wayforward.world.fitted import FittedWorld, whole_rows
 from wayforward.world.gp_features import Effect, Root, checked
@@ -125,7 +125,7 @@ class GaussianProcessWorld(FittedWorld):
         schema = schema.without_carried
         graph = CausalGraph.read(graph).over(schema.names)
         x = whole_rows(schema, graph, table, _FEWEST, "a Gaussian process")
-        rng = np.random.default_rng([seed, 0x6A55])
+        rng = generator(seed, 0x6A55)
         rows = x[np.sort(rng.permutation(len(x))[:most])]
         rows = rows[rng.permutation(len(rows))]
         names = [name for name in graph.order if graph.parents[name]]

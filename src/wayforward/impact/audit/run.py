@@ -57,6 +57,7 @@ from wayforward.problem import Problem
 from wayforward.problem.robust.models import models_in
 from wayforward.public import public
 from wayforward.shapes import Floats, Ints, People, PersonMask
+from wayforward.streams import generator
 from wayforward.workers import check_workers
 
 if TYPE_CHECKING:
@@ -265,7 +266,7 @@ def _refused(problem: Problem, x: People, most: int | None, seed: int) -> tuple[
         )
     who = np.flatnonzero(refused)
     if most is not None and len(who) > most:
-        who = np.sort(np.random.default_rng([seed, 5]).choice(who, most, replace=False))
+        who = np.sort(generator(seed, 5).choice(who, most, replace=False))
     return refused, who
 
 

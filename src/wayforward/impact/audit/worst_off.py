@@ -26,6 +26,7 @@ from wayforward.language import Translatable, gettext, translated
 from wayforward.lazy import Renamed, renamed_parameters
 from wayforward.public import public
 from wayforward.shapes import Floats, Ints, Mask, People
+from wayforward.streams import generator
 
 if TYPE_CHECKING:
     from wayforward.groups import Groups
@@ -132,7 +133,7 @@ def worst_off(
     least = max(20, len(known) // 40) if smallest is None else int(smallest)
     if len(known) < 4 * least:
         return []
-    first = np.random.default_rng([seed, 11]).permutation(known)
+    first = generator(seed, 11).permutation(known)
     search, hold = np.sort(first[: len(first) // 2]), np.sort(first[len(first) // 2 :])
     names, holds, about = _conditions(schema, x, groups, search, least)
     if not names:

@@ -32,6 +32,7 @@ from wayforward.problem import Disclosure, Problem
 from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.shapes import People, PerPerson
+from wayforward.streams import generator
 
 QUERIES = (25, 50, 100, 200, 400)
 PLAIN = N_("without a defence")
@@ -153,7 +154,7 @@ def attack(
     chosen = chosen_method(method)
     unseen = problem.schema.encode(people)
     known = problem.require_reference() if members is None else problem.schema.encode(members, "members")
-    rng = np.random.default_rng([seed, 0xA77])
+    rng = generator(seed, 0xA77)
     order = rng.permutation(len(unseen))
     labels = None if shadows is None else shadows.of(len(unseen))[order[len(order) // 2 :]]
     askers, own = unseen[order[: len(order) // 2]], unseen[order[len(order) // 2 :]]

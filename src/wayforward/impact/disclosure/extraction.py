@@ -25,6 +25,7 @@ from wayforward.problem import Problem
 from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.shapes import Floats, Mask, People, Rows
+from wayforward.streams import generator
 
 ATTACKS = ("labels", "both", "options", "boundary", "balls")
 FAMILIES = ("line", "forest", "net")
@@ -95,7 +96,7 @@ def extraction(
     scores: dict[tuple[str, str, int], list[tuple[float, float]]] = {}
     shares: dict[int, list[tuple[float, float, float]]] = {}
     for run in range(seeds):
-        rng = np.random.default_rng([seed, run])
+        rng = generator(seed, run)
         order, others = rng.permutation(answers.n), rng.permutation(len(crowd))
         for m in queries:
             if m > min(answers.n, len(crowd)):

@@ -28,6 +28,7 @@ from wayforward.model import wrap
 from wayforward.model.refitting import refit
 from wayforward.problem import Problem
 from wayforward.shapes import Floats, People, PerPerson
+from wayforward.streams import generator
 
 RATES = (0.001, 0.01)  # of false alarms
 _FEWEST = 10  # of each label
@@ -114,7 +115,7 @@ def shadowed(
             f"Shadow models need {2 * _FEWEST} people of the attacker's own or more, {_FEWEST} of each label; there "
             f"are {len(own)}. Give a larger table of people."
         )
-    rng = np.random.default_rng([seed, 0x5AD0])
+    rng = generator(seed, 0x5AD0)
     people = np.concatenate([own, members[0], outsiders[0]])
     far = np.full((how.models, len(people)), np.nan)  # nobody's own answer: of shadow models
     inside = np.zeros((how.models, len(people)), dtype=bool)

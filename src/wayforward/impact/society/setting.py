@@ -16,6 +16,7 @@ from wayforward.groups import Groups
 from wayforward.impact.society.scenario import Scenario
 from wayforward.public import public
 from wayforward.shapes import Floats, Ints
+from wayforward.streams import generator
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
@@ -101,9 +102,7 @@ class Setting:
         if self.newcomers is not None:
             x = np.asarray(self.newcomers(n, seed), dtype=np.float64)
             return x, self.member_of(x), fixed
-        at = np.random.default_rng([seed, 0xA221]).integers(
-            0, len(self.x if self.pool is None else self.pool), n
-        )
+        at = generator(seed, 0xA221).integers(0, len(self.x if self.pool is None else self.pool), n)
         if self.pool is not None:
             if self.pool_y is not None and not callable(self.outcome):
                 fixed = np.asarray(self.pool_y, dtype=np.float64)[at]
@@ -170,7 +169,7 @@ def _loan_people(n: int, seed: int, schema: Schema, karimi: bool) -> Floats:
 def _chosen(n: int, people: int | None, seed: int) -> Ints:
     if people is None:
         return np.arange(n)
-    rng = np.random.default_rng([seed, 0x50C1])
+    rng = generator(seed, 0x50C1)
     return rng.permutation(n)[:people] if people <= n else rng.integers(0, n, people)
 
 

@@ -24,6 +24,7 @@ from wayforward.impact.summaries.itemsets import frequent
 from wayforward.language import N_, Translatable, gettext
 from wayforward.lazy import renamed_names
 from wayforward.public import public
+from wayforward.streams import generator
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
@@ -218,7 +219,7 @@ class Ares(Summariser):
                 raise DataError(
                     f"There is no feature '{name}' to describe subgroups.{did_you_mean(name, schema.names)}"
                 )
-        rng = np.random.default_rng([seed, 23])
+        rng = generator(seed, 23)
         aims = [aim for aim in self._aims(people) if aim.values(people)[1].any()]
         most = max(200, self.rows // max(3 * len(aims), 1))
         if people.n > most:

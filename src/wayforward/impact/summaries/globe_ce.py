@@ -24,6 +24,7 @@ from wayforward.impact.summaries.common_actions import by_size
 from wayforward.impact.summaries.summary import listed
 from wayforward.language import Translatable, gettext
 from wayforward.public import public
+from wayforward.streams import generator
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
@@ -173,7 +174,7 @@ class GlobeCe(Summariser):
 
     def learn(self, people: Population, seed: int) -> GlobeRules:
         """Sift candidates on some of the people, try the best on all, choose greedily."""
-        rng = np.random.default_rng([seed, 31])
+        rng = generator(seed, 31)
         some = np.sort(rng.permutation(people.n)[:_SCREEN])
         sample = people if people.n <= _SCREEN else people.take(some)
         coarse = np.unique(np.geomspace(1, self.steps, _COARSE).round().astype(int)).tolist()

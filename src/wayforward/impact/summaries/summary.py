@@ -27,6 +27,7 @@ from wayforward.lazy import Renamed, renamed_names
 from wayforward.public import public
 from wayforward.recourse import Recourse
 from wayforward.shapes import Actions, Costs, Floats, Ints, Mask, OptionMask, People, PerPerson
+from wayforward.streams import generator
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
@@ -271,7 +272,7 @@ def summarize(
 def _halves(problem: Problem, rows: People, most: int | None, seed: int) -> tuple[Ints, Ints]:
     """Return positions of the refused people to learn from, and of those to score. Raises: DataError for too few."""
     refused = np.flatnonzero(~problem.reached(rows)[0])
-    order = np.random.default_rng([seed, 17]).permutation(refused)[: None if most is None else most]
+    order = generator(seed, 17).permutation(refused)[: None if most is None else most]
     if len(refused) < _LEAST:
         raise DataError(
             Translatable(

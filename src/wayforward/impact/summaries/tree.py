@@ -31,6 +31,7 @@ from wayforward.impact.summaries.path_words import path_words
 from wayforward.language import N_, gettext
 from wayforward.lazy import Renamed
 from wayforward.public import public
+from wayforward.streams import generator
 
 if TYPE_CHECKING:
     from wayforward.problem import Population
@@ -125,7 +126,7 @@ class Tree(Summariser):
 
     def learn(self, people: Population, seed: int) -> TreeRules:
         """Find the tree for refused people; see the class."""
-        rng = np.random.default_rng([seed, 23])
+        rng = generator(seed, 23)
         if people.n > _MOST:
             people = people.take(np.sort(rng.permutation(people.n)[:_MOST]))
         real = people

@@ -14,7 +14,7 @@ from wayforward.people.elicitors.cost_graph import CostGraph, steps_of
 from wayforward.people.elicitors.plan_pool import begun, works
 from wayforward.people.elicitors.sequence_search import ActMenu, Bank, menu_of, search
 from wayforward.shapes import Actions, Rows
-from wayforward.streams import Streams, keys_of
+from wayforward.streams import Streams, generator, keys_of
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
@@ -40,7 +40,7 @@ class WeightPrior:
     @classmethod
     def drawn(cls, graph: CostGraph, components: int = 6, seed: int = 0) -> WeightPrior:
         """Means drawn evenly from 1 to 10, one list for each kind of person."""
-        rng = np.random.default_rng([seed, 0x9EA2])
+        rng = generator(seed, 0x9EA2)
         return cls(rng.uniform(1.0, 10.0, (components, graph.width)), graph.names)
 
     def log_density(self, weight: np.ndarray, scale: np.ndarray) -> np.ndarray:

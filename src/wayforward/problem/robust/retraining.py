@@ -15,6 +15,7 @@ from wayforward.plain_files import make_folder
 from wayforward.problem.robust.models import AllModels
 from wayforward.problem.robust.next_model import NextModel
 from wayforward.public import public
+from wayforward.streams import generator
 
 if TYPE_CHECKING:
     from wayforward.problem.problem import Problem
@@ -185,7 +186,7 @@ def retrained(fit: Fit, x: np.ndarray, y: np.ndarray, m: int = 10, *, seed: int 
         raise DataError(f"m={m} models were asked for. Ask for 1 or more.")
     out = []
     for i in range(m):
-        rows = np.random.default_rng([seed, i]).integers(0, len(x), len(x))
+        rows = generator(seed, i).integers(0, len(x), len(x))
         out.append(fit(x[rows], y[rows], seed + i))
     return out
 

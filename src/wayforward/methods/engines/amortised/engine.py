@@ -22,6 +22,7 @@ from wayforward.methods.engines.amortised.torch_world import Effort, TorchWorld
 from wayforward.methods.engines.gradient.relaxed import Relaxed
 from wayforward.methods.engines.padding import padded_blocks
 from wayforward.portable import Portable
+from wayforward.streams import generator
 
 if TYPE_CHECKING:
     from wayforward.problem import Population, Problem
@@ -221,7 +222,7 @@ class Amortised(Portable):
         torch, n, a = self.torch, self.n, self.a
         order, noise, wish, may = [], [], [], []
         for seed in self.seeds:
-            rng = np.random.default_rng([seed, epoch])
+            rng = generator(seed, epoch)
             order.append(rng.permutation(n))
             noise.append(rng.logistic(size=(n, a)))
             if self.law is not None:

@@ -13,6 +13,7 @@ from wayforward.errors import ProblemError
 from wayforward.methods.engines.amortised import files
 from wayforward.methods.engines.amortised.report import Report
 from wayforward.problem.batching import tidy
+from wayforward.streams import generator
 
 if TYPE_CHECKING:
     from wayforward.methods.engines.amortised.engine import Amortised
@@ -135,7 +136,7 @@ def _split(
     """Return the rows of the refused to train on, and the judge of the rest."""
     problem, n = engine.problem, len(engine.refused)
     if validation is None:
-        order = np.random.default_rng([seed, 23]).permutation(n)
+        order = generator(seed, 23).permutation(n)
         few = min(n // 5, _MOST_VALIDATION)
         held, rows = (order, order) if n < 10 else (order[:few], np.sort(order[few:]))
         x = engine.refused[held]
