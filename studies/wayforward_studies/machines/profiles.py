@@ -56,7 +56,7 @@ def _together(layers: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 #: Tables that are measured again under the same kernels; those with a given classifier cannot differ otherwise.
 AGAIN = ("icarma-trained", "balanced", "hare", "study", "pear")
 #: Tables whose digits differ under other kernels: one layer at a time is asked of them alone.
-DIFFERENT = ("icarma-trained",)
+DIFFERENT = ("icarma-trained", "hare")
 #: The first is what all are compared with.
 PROFILES: tuple[Profile, ...] = (
     Profile("this machine", "nothing, one thread", {}),
