@@ -170,7 +170,7 @@ def command(
             "--extra",
             help="Beyond the paper; hare: printed, parts, percentiles, strict-face, learned, noise, ensembles, causal; "
             "balanced: options, compliance, groups, limits, or all; as-run, as-run-tables, one-place; "
-            "icarma: tried, tried-flow, rankings, profiles; repeat.",
+            "icarma: tried, tried-flow, tried-gmsc, rankings, profiles; repeat.",
         ),
     ] = None,
     fresh: Annotated[

@@ -78,7 +78,7 @@ PARTS: tuple[Part, ...] = (
         ("table-2-loan",),
         "tried [in its setting](icarma/tried-flow.md) and [with the released classifier](icarma/tried.md)",
     ),
-    Part("icarma", "Table 2, GMSC", ("table-2-gmsc",)),
+    Part("icarma", "Table 2, GMSC", ("table-2-gmsc",), "[tried](icarma/tried-gmsc.md)"),
     Part("icarma", "Table 3", ("table-3-loan",)),
     Part("icarma", "Table 4", ("rankings",), "the text has lost its fractions, not its zeros"),
     Part(
