@@ -145,9 +145,7 @@ def _is_odd(value: Any, note: str, said: str) -> bool:
             or not (value.ndim and value.size)
         )
         return bare and "Sequence" not in note
-    if note in _OPEN and (
-        value is None or isinstance(value, (bool, str, bytes, Mapping, set, list, np.generic))
-    ):
+    if note in _OPEN and (value is None or (isinstance(value, np.generic) or not hasattr(value, "shape"))):
         return True
     if isinstance(value, slice):
         return any(word in said for word in _OF_SHAPES)
