@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from wayforward.cli.app import app
 from wayforward.errors import DataError
+from wayforward.people.simulated import IdealProfile
 from wayforward.schema import Feature, Schema
 from wayforward_studies.checkpoints import Checkpoints
 from wayforward_studies.hare import run as running
@@ -30,7 +31,7 @@ from wayforward_studies.hare.published import (
 )
 from wayforward_studies.hare.run import HareReplication, HareRequest
 from wayforward_studies.hare.setting import HareData, make_setting
-from wayforward_studies.hare.study import HareStudy, measures
+from wayforward_studies.hare.study import ByDirection, HareStudy, measures
 from wayforward_studies.hare.tables import CaseResult, Value, checks, judged, stated
 
 # -- published numbers -------------------------------------------------------------------------------------------
@@ -222,6 +223,25 @@ def test_a_setting_is_the_same_for_the_same_seed_and_asks_only_the_refused() -> 
     assert (other.problem.reached(table.x)[1] != one.problem.reached(table.x)[1]).any()
     with pytest.raises(DataError, match="no classifier 'svm'"):
         make_setting(table, "svm", 0, 5)
+
+
+def test_people_by_direction_look_at_the_way_alone() -> None:
+    """They prefer a short plan straight towards the wish to one that ends nearer."""
+    setting = make_setting(small(), "ann", 1, 2)
+    people, x = setting.problem.population(setting.x), setting.x
+    place = np.flatnonzero(~setting.numbers.frozen.any(0))[:2]
+    step = np.zeros((2, x.shape[1]))
+    step[:, place] = setting.problem.schema.span[place]
+    wanted, straight, near = x + step, x + 0.1 * step, x + 0.9 * step
+    near[:, place[0]] = x[:, place[0]]
+    who = np.arange(2)
+    by_way, by_end = ByDirection(people, wanted), IdealProfile(people, wanted)
+    action = np.full_like(x, np.nan)
+    short, far = (by_way.dislike(who, action, after) for after in (straight, near))
+    assert short[0] == pytest.approx(0, abs=1e-9) and far[0] == pytest.approx(1 - 0.5**0.5)
+    assert (
+        short[1] < far[1] and by_end.dislike(who, action, straight)[0] > by_end.dislike(who, action, near)[0]
+    )
 
 
 def test_face_as_published_keeps_what_it_changed_and_no_more() -> None:

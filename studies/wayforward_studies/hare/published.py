@@ -83,9 +83,10 @@ BASE, HARE, MULTI = Asking(), Asking(1, 30), Asking(5, 30)
 class HareCase:
     """Whom we ask about what: a classifier, a data set, a base method, and how far away their wishes are.
 
-    What the paper does not try: answers, how people err (`study.NOISES`); pinned, False for wishes at percentiles of
-    our own distances instead of the paper's; world, 'linear' for a causal one; the base 'wachter-small', whose steps
-    are smaller than those of 'wachter', and 'face-strict', which keeps to people's limits.
+    What the paper does not try: answers, how people err (`study.NOISES`) or that they choose 'by-direction'; pinned,
+    False for wishes at percentiles of our own distances instead of the paper's; world, 'linear' for a causal one; the
+    base 'wachter-small', whose steps are smaller than those of 'wachter', and 'face-strict', which keeps to people's
+    limits.
     """
 
     dataset: str
@@ -111,7 +112,8 @@ class HareCase:
     @property
     def published(self) -> HareCase:
         """The case of the paper that this one is compared with."""
-        return replace(self, pinned=True, base="wachter" if self.base == "wachter-small" else self.base)
+        base = "wachter" if self.base == "wachter-small" else self.base
+        return replace(self, pinned=True, base=base, answers="exact")
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ EXTRAS = (
     "printed",
     "parts",
     "steps",
+    "direction",
     "percentiles",
     "strict-face",
     "learned",
@@ -278,7 +279,8 @@ def _notes(made: Mapping[str, Any]) -> str:
         f"Made of {made['seeds']} seed{'s' if made['seeds'] > 1 else ''} (the first is {made.get('first seed', 0)}) "
         f"with {made['people a seed']} refused people "
         f"each; data (sha256) {checksums(made['data (sha256)'])}; {made['processor seconds']:,.0f} seconds of one "
-        f"processor ({made['seconds']:,.0f} by the clock of a busy machine); {made_with(made)}."
+        f"processor ({made['seconds']:,.0f} by the clock of a busy machine); {made_with(made)}. "
+        f"{made.get('remark', '')}".strip()
     )
 
 
@@ -370,7 +372,8 @@ _EXTRA: dict[str, tuple[str, str, list[Query]]] = {
     "steps": (
         "Tables 4 and 6 with shorter steps",
         "A direction leads a whole range away as printed (γ = 1), and the plan is taken back from there to the "
-        "boundary. Here far wishes have half as long steps and near ones a fifth, and all else is as printed. "
+        "boundary. Here far wishes have half as long steps, and those that still end too far away .35 of them; near "
+        "ones have a fifth, and all else is as printed. "
         "Wachter's small steps are .01 of a range (elsewhere .04), its weights begin at .1 (2), and it ends at the "
         "boundary.",
         _grid(
@@ -383,7 +386,32 @@ _EXTRA: dict[str, tuple[str, str, list[Query]]] = {
             (replace(MULTI, step=0.2),),
             6,
         )
+        + _grid(
+            [HareCase("adult", base) for base in ("wachter", _NEAREST)] + [HareCase("compas", "wachter")],
+            (replace(HARE, step=0.35), replace(MULTI, step=0.35)),
+            4,
+        )
+        + _grid([HareCase("adult", "face")], (replace(HARE, step=0.35),), 4)
+        + _grid([HareCase("gmsc", base) for base in ("wachter", _NEAREST)], (replace(MULTI, step=0.35),), 4)
         + _grid([HareCase(d, "wachter-small") for d in DATASETS], (BASE,), 4),
+    ),
+    "direction": (
+        "Adult in Tables 1, 2 and 6, if people choose by direction",
+        "As printed, people prefer the plan that ends nearer to their wish. Here they prefer the one that leads more "
+        "nearly their way, however far; all else is as printed. Their direction is then the paper's, after one round.",
+        [
+            query
+            for table_, case, way in (
+                *((1, HareCase("adult", b, c), HARE) for c in CLASSIFIERS for b in ("wachter", _NEAREST)),
+                *((2, HareCase("adult", b), Asking(1, 10)) for b in ("wachter", _NEAREST)),
+                *(
+                    (6, HareCase("adult", b, scale=s), MULTI)
+                    for s in SCALES[:2]
+                    for b in ("wachter", _NEAREST)
+                ),
+            )
+            for query in _grid([replace(case, answers="by-direction")], (way,), table_)
+        ],
     ),
     "percentiles": (
         "Table 6 with wishes of our own: percentiles",

@@ -36,6 +36,16 @@ NOISES: dict[str, ReplyNoise] = {
     "drifting": ReplyNoise(),
 }
 
+
+class ByDirection(IdealProfile):
+    """People who prefer the plan that leads more nearly their way, however far: by GTD, where HARE's go by GTP."""
+
+    def dislike(self, who: np.ndarray, action: np.ndarray, after: np.ndarray) -> np.ndarray:
+        """(m,) 1 - the cosine between the plan's change and the wished one."""
+        people = self.people
+        return act.ground_truth(people.schema, people.x[who], after, self.wanted[who])[1]
+
+
 #: Base methods as the paper has them: numbers only where its sparsity says so, nothing taken back afterwards.
 _NUMBERS = ("wachter", "wachter-small", "growing-spheres", "face", "face-strict")
 #: The methods behind bases that are named otherwise.
@@ -223,6 +233,8 @@ class HareStudy:
         if case.answers == "drifting":
             near = self.wanted(replace(case, scale="near"))
             before, later = np.where(np.isnan(near), wanted, near), wanted
+        if case.answers == "by-direction":
+            return converse(session, ByDirection(session.people, wanted, seed=self.seed))
         somebody = IdealProfile(
             session.people, before, noise=NOISES[case.answers], later=later, over=way.budget, seed=self.seed
         )
