@@ -109,17 +109,17 @@ def _together(
         given = signature.bind(*args, **kwargs).arguments
     except TypeError:
         return None
-    name, said, notes = function.__qualname__, str(error), signature.parameters
+    name, raised, notes = function.__qualname__, str(error), signature.parameters
     if isinstance(error, ArithmeticError):
         numbers = [f"{key}={shown(value)}" for key, value in given.items() if is_real(value)]
         return (
-            f"{name}() cannot be computed with {', '.join(numbers)}: {said}. Give others."
+            f"{name}() cannot be computed with {', '.join(numbers)}: {raised}. Give others."
             if numbers
             else None
         )
     odd = [
         f"{key}, {_kind(value)}" for key, value in given.items()
-        if key != "self" and value is not notes[key].default and _is_odd(value, str(notes[key].annotation), said)
+        if key != "self" and value is not notes[key].default and _is_odd(value, str(notes[key].annotation), raised)
     ]  # fmt: skip
     if odd:
         return f"{name}() cannot use {' and '.join(odd)}. Give what its signature says."
@@ -128,16 +128,16 @@ def _together(
     apart = len({size[:1] for size in sizes.values()}) > 1 or any(
         width not in (None, size[-1]) for size in sizes.values()
     )
-    if apart and any(word in said for word in _OF_SHAPES):
+    if apart and any(word in raised for word in _OF_SHAPES):
         each = ", ".join(f"{key} {size}" for key, size in sizes.items())
         return f"{name}() got arrays whose shapes do not fit: {each}. Give them as the signature says."
     return None
 
 
-def _is_odd(value: Any, note: str, said: str) -> bool:
+def _is_odd(value: Any, note: str, raised: str) -> bool:
     """Whether no numbers can be made of what came, where its signature does not say what it is to be."""
     if isinstance(value, np.ndarray):
-        if "used as indices" in said or "bitwise" in said:
+        if "used as indices" in raised or "bitwise" in raised:
             return value.dtype.kind not in "biu"
         bare = (
             value.dtype.kind not in "biuf"
@@ -148,7 +148,7 @@ def _is_odd(value: Any, note: str, said: str) -> bool:
     if note in _OPEN and (value is None or (isinstance(value, np.generic) or not hasattr(value, "shape"))):
         return True
     if isinstance(value, slice):
-        return any(word in said for word in _OF_SHAPES)
+        return any(word in raised for word in _OF_SHAPES)
     return isinstance(value, complex) or type(value).__module__.split(".")[0] == "pandas"
 
 

@@ -99,8 +99,8 @@ def objective_values(
     objectives = names_in(objectives, "objectives", MethodError)
     unknown = [name for name in objectives if name not in worth]
     if unknown or not objectives:
-        asked = f"There is no objective {unknown[0]!r}" if unknown else "No objective is named"
-        raise MethodError(f"{asked}. Known: {', '.join(worth)}.")
+        note = f"There is no objective {unknown[0]!r}" if unknown else "No objective is named"
+        raise MethodError(f"{note}. Known: {', '.join(worth)}.")
     value = np.stack([worth[name] for name in objectives], axis=2)
     return np.where(recourse.found[:, :, None], value, np.inf)
 
