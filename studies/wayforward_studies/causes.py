@@ -294,7 +294,7 @@ CAUSES: tuple[Cause, ...] = (
         {"dataset": ("gmsc",)},
         "Tried ([there](icarma/tried-gmsc.md)): the public code's rule of masks, the entropy of masks in full, the "
         "masks' loss and the multiplier as printed, in a plain flow. With three features and constant weights .65 of "
-        "the people are still asked for what is hardest (ours .87, the paper .40); with linear ones .26 are (paper "
+        "the people are still asked for what is hardest (ours .85, the paper .40); with linear ones .26 are (paper "
         ".34), but then validity falls to .54 (paper .73).",
         ("hap",),
         unknown=True,
