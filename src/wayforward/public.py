@@ -145,7 +145,7 @@ def _is_odd(value: Any, note: str, raised: str) -> bool:
             or not (value.ndim and value.size)
         )
         return bare and "Sequence" not in note
-    if note in _OPEN and (value is None or (isinstance(value, np.generic) or not hasattr(value, "shape"))):
+    if note in _OPEN and (isinstance(value, np.generic) or not hasattr(value, "shape")):
         return True
     if isinstance(value, slice):
         return any(word in raised for word in _OF_SHAPES)
