@@ -611,10 +611,9 @@ class Recourse:
         """
         if not isinstance(getattr(problem, "schema", None), Schema) or not hasattr(problem, "judge_options"):
             raise DataError(f"problem is a {type(problem).__name__}. Give a Problem.")
-        if problem.schema.names != self.schema.names:
+        if (why := self.schema.read_otherwise(problem.schema)) is not None:
             raise DataError(
-                f"These answers are about {', '.join(self.schema.names[:5])} ..., the problem about "
-                f"{', '.join(problem.schema.names[:5])} .... Give the problem that was asked."
+                f"These answers are about other features than the problem: {why}. Give the problem that was asked."
             )
         there = np.flatnonzero(self.readable)
         wishes = self.preferences

@@ -61,9 +61,9 @@ class Evidence:
         cls, recourse: Recourse, problem: Problem, preferences: Preferences | None = None, **more: Any
     ) -> Evidence:
         """Judge a recourse again; more: the fields from `reference` on. Raises: DataError for another problem's."""
-        if recourse.schema.names != problem.schema.names:
+        if (why := recourse.schema.read_otherwise(problem.schema)) is not None:
             raise DataError(
-                "The recourse was made for other features than the problem has. Pass its own problem."
+                f"The recourse was made for other features than the problem has: {why}. Pass its own problem."
             )
         wishes = recourse.preferences if preferences is None else preferences
         x, action, after = recourse.x, recourse.action, recourse.after

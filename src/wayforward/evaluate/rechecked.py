@@ -163,15 +163,8 @@ def recheck(answers: Recourse | str | Path, problem: Problem) -> Rechecked:
 
 
 def _same_columns(saved: Recourse, problem: Problem) -> None:
-    old, new = saved.schema, problem.schema
-    if old.names != new.names:
-        odd = sorted(set(old.names) ^ set(new.names)) or ["their order"]
+    if (why := saved.schema.read_otherwise(problem.schema)) is not None:
         raise DataError(
-            f"These answers and the problem differ in {', '.join(map(repr, odd[:5]))}. Give a problem about the same "
-            "features in the same order."
+            f"These answers and the problem are about other features: {why}. Give a problem about the same "
+            "features and levels in the same order."
         )
-    for one, other in zip(old.features, new.features, strict=True):
-        if one.levels != other.levels:
-            raise DataError(
-                f"'{one.name}' has other levels in these answers than in the problem. Give a schema with the same ones."
-            )

@@ -110,8 +110,17 @@ class Disclosure:
             }
         changes = {}
         for name, step in wanted.items():
-            own = schema[name].step
-            changes[name] = {"step": step if own is None else max(1.0, round(step / own)) * own}
+            feature = schema[name]
+            step = step if feature.step is None else max(1.0, round(step / feature.step)) * feature.step
+            changes[name] = {"step": step}
+            if (
+                feature.bounds == "observed"
+            ):  # the grid counts from the least value, which is one person's own
+                changes[name] |= {
+                    end: float(round(to(value / step) * step, 12))
+                    for end, value, to in (("low", feature.low, np.floor), ("high", feature.high, np.ceil))
+                    if value is not None
+                }
         return schema.revise(changes)
 
     def fit(self, problem: Problem) -> Disclosure:

@@ -65,6 +65,10 @@ class Population:
                 f"The preferences are for {preferences.frozen.shape[0]} people and {preferences.frozen.shape[1]} "
                 f"features; there are {self.n} people and {self.d} features. Give one row for each person."
             )
+        if preferences is not None and (why := preferences.schema.read_otherwise(problem.schema)) is not None:
+            raise PreferencesError(
+                f"The preferences are of another schema: {why}. Make them with the problem's own schema."
+            )
         self.wishes = preferences  # None where nobody has any
         self.max_changes = (
             np.full(self.n, self.d)

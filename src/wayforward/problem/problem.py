@@ -136,8 +136,10 @@ class Problem(Portable):
             data
         )  # of the observed table, for what goes back out
         self.model: Model = target.decided_by(wrap(model, schema, verify_on=_some(self.reference)))
-        if self.model.schema.names != schema.names:
-            raise ProblemError("The model was wrapped with another schema. Wrap it again with this one.")
+        if (why := self.model.schema.read_otherwise(schema)) is not None:
+            raise ProblemError(
+                f"The model was wrapped with another schema: {why}. Wrap it again with this one."
+            )
         self.target = target
         self.bound_target: BoundTarget = target.bind(self.model)
         self.world: World = (Independent() if world is None else world).bind(schema)
@@ -187,6 +189,8 @@ class Problem(Portable):
         if not same:
             other._shared = {}
         if schema is not None:
+            if (why := self.schema.read_otherwise(schema)) is not None:
+                raise ProblemError(f"The problem has another schema: {why}. Make a Problem with this one.")
             other.schema = schema
         if cost is not None:
             other.cost = cost.fit(other.schema, self._reference)

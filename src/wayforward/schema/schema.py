@@ -363,6 +363,26 @@ class Schema:
         """(d,) least and greatest value that passes for legal, and whether any number between them is."""
         return self.low - self.slack, self.high + self.slack, np.isnan(self.step)
 
+    def read_otherwise(self, other: Schema) -> str | None:
+        """Say why a row of this schema means something else in another one: columns, their order or levels; or None.
+
+        Rows hold the places of levels, so that two schemas of the same columns may read one row in two ways. Bounds,
+        steps and who may change what are no part of it.
+        """
+        if self is other:
+            return None
+        if self.names != other.names:
+            odd = sorted(set(self.names) ^ set(other.names))
+            return (
+                f"they differ in {', '.join(map(repr, odd[:5]))}"
+                if odd
+                else "their columns have another order"
+            )
+        for one, two in zip(self.features, other.features, strict=True):
+            if one.levels != two.levels:
+                return f"'{one.name}' has other levels, or their order is another"
+        return None
+
     def differs(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """(..., d) bool: two values are not the same (missing equals missing)."""
         with np.errstate(invalid="ignore"):
