@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 import pytest
 from benchmarks.documented import documented
 
@@ -112,6 +113,16 @@ def test_methods_and_constructors_are_public_and_what_is_private_is_not():
         Kept(2).of("x")  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         Kept(2)._of(object())  # type: ignore[arg-type]
+
+
+def test_what_comes_as_any_table_is_not_blamed_for_our_errors():
+    @public
+    def asked(people: Any, k: int = 1) -> None:
+        raise KeyError("ours")
+
+    for people in ({"a": [1]}, [[1.0]], np.array([["a", 1]], dtype=object), pd.DataFrame({"a": [1]}), None):
+        with pytest.raises(KeyError):
+            asked(people)
 
 
 def test_no_row_of_a_person_is_shown():

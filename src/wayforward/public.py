@@ -23,7 +23,7 @@ from jaxtyping import AbstractArray, Float, jaxtyped
 from wayforward.errors import DataError, WayforwardError, is_integer, is_list, is_real, shown
 
 _OF_SHAPES = ("broadcast", "shape", "dimension", "index", "same length")
-_OPEN = ("Any", "npt.ArrayLike", "Array", "Tensor")  # notes that let anything in
+_OPEN = ("npt.ArrayLike", "Array", "Tensor")  # notes of what numbers are made of
 _LOOKED_AT = 50  # items of a list that are held against what it should hold
 _COUNTS = ("budget", "k", "m", "n", "seed")  # whole numbers of which none is below zero
 _MARK = "__wayforward_public__"
@@ -60,7 +60,10 @@ def _explained(function: Any) -> Any:
         except WayforwardError:
             raise
         except Exception as error:
-            why = misfit(function, args, kwargs) or _together(function, args, kwargs, error)
+            try:
+                why = misfit(function, args, kwargs) or _together(function, args, kwargs, error)
+            except Exception:  # what was given cannot even be looked at
+                why = None
             if why is None:
                 raise
             raise DataError(why) from error
@@ -126,7 +129,7 @@ def _together(
     sizes = {key: value.shape for key, value in given.items() if isinstance(value, np.ndarray)}
     width = next((one for one in map(_width, given.values()) if one is not None), None)
     apart = len({size[:1] for size in sizes.values()}) > 1 or any(
-        width not in (None, size[-1]) for size in sizes.values()
+        width is not None and size[-1:] != (width,) for size in sizes.values()
     )
     if apart and any(word in raised for word in _OF_SHAPES):
         each = ", ".join(f"{key} {size}" for key, size in sizes.items())
@@ -144,12 +147,12 @@ def _is_odd(value: Any, note: str, raised: str) -> bool:
             or isinstance(value, np.ma.MaskedArray)
             or not (value.ndim and value.size)
         )
-        return bare and "Sequence" not in note
+        return bare and note != "Any" and "Sequence" not in note  # people may come as any kind of table
     if note in _OPEN and (isinstance(value, np.generic) or not hasattr(value, "shape")):
         return True
     if isinstance(value, slice):
         return any(word in raised for word in _OF_SHAPES)
-    return isinstance(value, complex) or type(value).__module__.split(".")[0] == "pandas"
+    return isinstance(value, complex)
 
 
 def _width(value: Any) -> int | None:
