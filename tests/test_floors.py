@@ -20,7 +20,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("devices", "registry", "tensor_files", "workers"),
     ("rules",),
     ("schema",),
-    ("groups", "preferences", "regions", "scaling"),
+    ("groups", "preferences", "recourse_meta", "regions", "scaling"),
     ("recourse",),
     ("model", "neighbours", "world"),
     ("data", "training"),

@@ -11,6 +11,7 @@ import re
 import struct
 import tracemalloc
 import zipfile
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -598,3 +599,131 @@ def test_a_loop_without_an_end(tmp_path, monkeypatch):
     monkeypatch.setattr(onnx_file, "_PATIENCE", 0.3)
     with pytest.raises(WayforwardError, match=r"no answer to two rows after 0.3 seconds"):
         load(tmp_path / "model.onnx", SCHEMA)
+
+
+# -- answers whose checksum was made again -------------------------------------------------------------------
+
+
+def sealed(path, change):
+    """Change saved answers, and put the checksum that the changed ones have, as whoever reads the source can."""
+    data = json.loads(path.read_text())
+    change(data)
+    made = []
+
+    def digest(self, header):
+        made.append(DIGEST(self, header))
+        return made[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wf.Recourse, "_digest", digest)
+        path.write_text(json.dumps(data))
+        with suppress(WayforwardError):
+            wf.Recourse.load(path)
+    path.write_text(json.dumps(data | ({"sha256": made[-1]} if made else {})))
+    return path
+
+
+DIGEST = wf.Recourse._digest
+
+
+@pytest.fixture(scope="module")
+def answers():
+    problem = wf.Problem(SCHEMA, wf.wrap(TREE, SCHEMA), wf.Target(1), data=X)
+    return wf.recommend(problem, X[Y == 0][:2])
+
+
+def of_meta(**entries):
+    return lambda data: data["meta"].update(entries)
+
+
+ANSWERS = {
+    "all of meta is text": lambda data: data["meta"].update(dict.fromkeys(data["meta"], "x")),
+    "all of meta is missing": lambda data: data["meta"].update(dict.fromkeys(data["meta"])),
+    "no meta": lambda data: data.update(meta=[1]),
+    "kinds": of_meta(kinds=3),
+    "a level that is text": of_meta(needed={"level": "0.5"}),
+    "a prediction without ends": of_meta(needed={"low": None, "high": None}),
+    "a prediction with one end": of_meta(needed={"low": 1.0}),
+    "a cause that is no feature": of_meta(leads={"x": ["a"]}),
+    "an effect that is no feature": of_meta(leads={"a": ["x"]}),
+    "room": of_meta(room={"moved": 1}),
+    "models trained again": of_meta(retraining=[1]),
+    "a seed": of_meta(seed="x"),
+    "askings": of_meta(askings=0),
+    "a method": lambda data: data.update(method=[1]),
+    "a name with half a character": lambda data: data.update(ids={"names": ["id"], "values": [["\ud83d", "b"]]}),
+    "a name that is a list": lambda data: data.update(ids={"names": ["id"], "values": [[[1], "b"]]}),
+    "an end of the search": lambda data: data.update(ended_by=["\x1b", ""]),
+    "a reason of somebody who was read": lambda data: data.update(reasons=["x", ""]),
+    "options before the first": lambda data: data.update(k=-1),
+    "a cost below nought": lambda data: data.update(cost=[[-1.0], [1.0]]),
+    "no cost": lambda data: data.update(cost=[[None], [1.0]]),
+    "a month below nought": lambda data: data.update(months=[[-4.0], [1.0]]),
+    "a share above one": lambda data: data.update(known_margin=[[1e308], [1.0]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ANSWERS)
+def test_tampered_answers_of_a_right_checksum(what, answers, tmp_path):
+    """They ended in a raw error of a sentence or a table made of them, or were told as if all were well."""
+    path = sealed(answers.save(tmp_path / "answers.json"), ANSWERS[what])
+    with pytest.raises(FileFormatError, match=r"^'answers.json' does not hold a recourse") as error:
+        wf.Recourse.load(path)
+    assert "checksum" not in str(error.value)
+
+
+def test_honest_answers_of_a_made_checksum_are_read(answers, tmp_path):
+    path = sealed(answers.save(tmp_path / "answers.json"), of_meta(kinds=["cheapest"]))
+    assert wf.Recourse.load(path).meta["kinds"] == ["cheapest"]
+
+
+OBEYED = "\x1b]0;x\x07\x9b2J\u202e\u2066\ud83d"
+
+
+def test_answers_with_what_a_terminal_obeys_are_told_without(answers, tmp_path):
+    def spoil(data):
+        data["steps"] = [[OBEYED], ["b"]]
+        data["schema"]["features"][0] |= {"unit": OBEYED[:-1], "label": OBEYED[:-1]}
+        data["method"] = OBEYED[:-1]
+        data["ids"] = {"names": [OBEYED[:-1]], "values": [[OBEYED[:-1], "b"]]}
+
+    got = wf.Recourse.load(sealed(answers.save(tmp_path / "answers.json"), spoil))
+    told = got.explain(0), got._repr_html_(), repr(got), repr(got.schema), got.schema._repr_html_()
+    assert not [text for text in told if set(text) & set(OBEYED) - set("]0;x2J")]
+    assert "\\x1b" in repr(got.schema)
+
+
+# -- tables ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz"])
+def test_a_table_with_a_column_twice(name, tmp_path):
+    """One of the two values of each person was lost without a word."""
+    import gzip
+
+    from wayforward.data.user_tables import read_table
+
+    text = "\ufeff" + "a,b,a,,\n1,2,3,4,5\n".replace(",", "\t" if "tsv" in name else ",")
+    content = text.encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    with pytest.raises(wf.errors.DataError, match=f"'{name}' has the column 'a' twice"):
+        read_table(tmp_path / name)
+    content = content.replace(b"b", b"c").replace(b"a", b"b", 1)
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    assert list(read_table(tmp_path / name).columns)[:3] == ["b", "c", "a"]  # columns without a name are two
+
+
+def test_wishes_with_a_column_twice(tmp_path):
+    (tmp_path / "w.csv").write_text("person,feature,wish,wish\n0,a,frozen,\n")
+    with pytest.raises(wf.errors.DataError, match="'w.csv' has the column 'wish' twice"):
+        wf.Preferences.from_table(SCHEMA, tmp_path / "w.csv", 1)
+
+
+def test_a_broken_table_is_told_by_its_own_name(tmp_path):
+    """The folder of a server stood in what its staff was told."""
+    from wayforward.data.user_tables import read_table
+
+    (tmp_path / "people.parquet").write_bytes(b"PAR1 is not all PAR1")
+    with pytest.raises(FileFormatError, match="people.parquet") as error:
+        read_table(tmp_path / "people.parquet")
+    assert str(tmp_path) not in str(error.value)

@@ -330,3 +330,51 @@ def test_what_is_right_is_taken(case):
     assert case.ask().explain(np.int64(-1), np.int64(0))
     row = case.people.iloc[0]
     np.testing.assert_array_equal(case.ask(row.to_dict()).after, case.ask(case.people.iloc[[0]]).after)
+
+
+# -- errors and names ----------------------------------------------------------------------------------------
+
+
+def test_no_error_carries_what_a_terminal_obeys():
+    """A column's name or a rule went raw into the terminal of whoever read the error."""
+    odd = "inc\x1b[31mome\x9b\u202e\u2028\ud83d"
+    told = str(DataError(f"There is no column '{odd}'.\n\tSee.")), str(wf.errors.MissingExtra(odd))
+    assert told[0] == r"There is no column 'inc\x1b[31mome\x9b\u202e\u2028\ud83d'." + "\n\tSee."
+    assert told[1].isprintable()
+    rule = "after.\x1b[31m >= 0"
+    with pytest.raises(wf.errors.RuleError) as error:
+        wf.Schema((wf.Feature(name="a", kind="real", low=0, high=1),)).with_rules(rule)
+    message, text, caret = str(error.value).split("\n")
+    assert text.strip() == r"after.\x1b[31m >= 0" and "\x1b" not in message
+    assert text[caret.index("^") :].startswith("\\x1b"[: caret.count("^")]) and error.value.text == rule
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [1.5, np.inf, True, np.timedelta64(1, "D"), b"a", "\ud83d", [1], 1j],
+    ids=lambda odd: type(odd).__name__,
+)
+def test_people_are_named_by_texts_whole_numbers_and_days(odd):
+    """Others came back from a file as another name, or not at all."""
+    pd = pytest.importorskip("pandas")
+    schema = wf.Schema((wf.Feature(name="a", kind="real", low=0, high=9),))
+    problem = wf.Problem(schema, lambda x: (x[:, 0] > 5).astype(float), wf.Target(1))
+    table = pd.DataFrame({"a": [1.0, 2.0], "id": pd.Series(["x", odd], dtype=object)})
+    with pytest.raises(DataError, match="Column 'id' names people, and has .* in row 1. Names are texts"):
+        wf.recommend(problem, table, id="id")
+
+
+@pytest.mark.parametrize("ending", ["json", "parquet"])
+def test_names_come_back_from_a_file(ending, tmp_path):
+    """Those of an index may be anything: spans of time made a file that was 'changed after it was saved'."""
+    pd = pytest.importorskip("pandas")
+    schema = wf.Schema((wf.Feature(name="a", kind="real", low=0, high=9),))
+    problem = wf.Problem(schema, lambda x: (x[:, 0] > 5).astype(float), wf.Target(1))
+    table = pd.DataFrame({"a": [1.0, 2.0], "id": [3.0, np.nan]})
+    got = wf.recommend(problem, table, id="id", k=2)
+    back = wf.Recourse.load(got.save(tmp_path / f"a.{ending}"))
+    assert got.origin.values[0].tolist() == back.origin.values[0].tolist() == [3, None]
+    assert back.find(3).tolist() == back.find("3").tolist() == [0]
+    spans = table.set_index(pd.to_timedelta([1, 2], unit="D"))[["a"]]
+    back = wf.Recourse.load(wf.recommend(problem, spans, k=2).save(tmp_path / f"b.{ending}"))
+    assert back.find("2 days 00:00:00").tolist() == [1]

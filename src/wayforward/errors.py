@@ -10,9 +10,24 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+# what nobody sees and a terminal obeys, or what turns the letters around it: controls, marks of direction, halves
+UNSEEN = (
+    *range(9), *range(11, 32), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F),
+    *range(0x2066, 0x206A), *range(0xD800, 0xE000), 0xFEFF,
+)  # fmt: skip
+_ESCAPES = {code: ascii(chr(code))[1:-1] for code in UNSEEN}
+
+
+def harmless(text: str) -> str:
+    """Return a text with escapes in place of what a terminal or the order of its letters obeys; lines and tabs stay."""
+    return text if text.isprintable() else text.translate(_ESCAPES)
+
 
 class WayforwardError(Exception):
-    """Base of every error that wayforward raises on purpose."""
+    """Base of every error that wayforward raises on purpose. Its text is `harmless`, whatever a table or file holds."""
+
+    def __str__(self) -> str:
+        return harmless(super().__str__())
 
 
 class SchemaError(WayforwardError):
@@ -29,7 +44,8 @@ class RuleError(WayforwardError):
         self.text, self.start = text, start
         self.end = end if end is not None else start + 1
         if text:
-            caret = " " * start + "^" * max(1, self.end - start)
+            before, at_fault = (len(harmless(part)) for part in (text[:start], text[start : self.end]))
+            caret = " " * max(before, start) + "^" * max(1, at_fault, self.end - start)
             message = f"{message}\n  {text}\n  {caret}"
         super().__init__(message)
 

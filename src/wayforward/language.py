@@ -21,7 +21,7 @@ from gettext import GNUTranslations, NullTranslations
 from importlib.resources import files
 from io import BytesIO
 
-from wayforward.errors import DataError, is_one_of, require
+from wayforward.errors import UNSEEN, DataError, harmless, is_one_of, require
 
 #: The languages that are complete, each by its own name.
 LANGUAGES = {"en": "English", "de": "Deutsch"}
@@ -29,17 +29,12 @@ LANGUAGES = {"en": "English", "de": "Deutsch"}
 _current: ContextVar[str] = ContextVar("wayforward_language", default="en")
 
 
-# what nobody sees and a terminal obeys, or what turns the letters around it: controls, marks of direction, halves
-_UNSEEN: dict[int, str | None] = {
-    **dict.fromkeys([*range(9), *range(11, 32), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, 0xFEFF]),
-    **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xE000)]),
-    0x2028: "\n", 0x2029: "\n",
-}  # fmt: skip
+_GONE: dict[int, str | None] = {**dict.fromkeys(UNSEEN), 0x2028: "\n", 0x2029: "\n"}
 
 
 def visible(text: str) -> str:
     """Return a text without what only a terminal or the order of its letters would obey; lines and tabs stay."""
-    return text if text.isprintable() else text.translate(_UNSEEN)
+    return text if text.isprintable() else text.translate(_GONE)
 
 
 def one_line(text: str) -> str:
@@ -123,7 +118,8 @@ def translated(text: str) -> str:
 
 def reason(error: Exception) -> str:
     """Return what an error says, in the language in use where it was raised with a `Translatable`."""
-    return translated(error.args[0]) if error.args and isinstance(error.args[0], str) else str(error)
+    given = error.args[0] if error.args else None
+    return harmless(translated(given)) if isinstance(given, str) else str(error)
 
 
 def gettext(message: str, /, **values: object) -> str:

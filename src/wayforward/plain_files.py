@@ -10,12 +10,12 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from wayforward.errors import FileFormatError, WayforwardError, WriteError, shown
+from wayforward.errors import DataError, FileFormatError, WayforwardError, WriteError, shown
 
 MOST_CHARACTERS = 1_000_000  # of a file that people write by hand
 
@@ -149,6 +149,13 @@ def read_json(path: str | Path) -> Any:
         return json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=refuse)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def require_once(names: Sequence[str], path: Path) -> None:
+    """Raise DataError for a column of a table that is there twice: one of its values would be lost. '' is no name."""
+    twice = next((name for name in names if name and names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"'{path.name}' has the column '{twice}' twice. Rename or drop one of them.")
 
 
 def file_digest(path: Path) -> str:

@@ -19,8 +19,10 @@ from wayforward.errors import (
     DataError,
     FileFormatError,
     PreferencesError,
+    harmless,
     is_integer,
     is_one_of,
+    is_whole,
     require,
     require_kind,
     require_switch,
@@ -30,6 +32,7 @@ from wayforward.errors import (
 from wayforward.lazy import cached_property, hook
 from wayforward.plain_files import as_path, read_json, write_text, written
 from wayforward.public import public
+from wayforward.recourse_meta import require_meta
 from wayforward.regions import Regions
 from wayforward.schema import Origin, Schema, SchemaWarning, carried, decode_column, native_table
 from wayforward.schema.notebook import small_table
@@ -56,6 +59,12 @@ _PER_PERSON = (
 _WHERE_KNOWN = ("chance", "lasts", "months", "known_margin", "bound")  # of options (n, k); NaN elsewhere
 _TEXTS = ("kind", "steps")  # of options (n, k); '' where there is none
 _OWN_TEXTS = ("reasons", "ended_by")  # of people (n,); '' where there is none
+# of numbers of 0 or more, the greatest there is
+_UP_TO = {
+    "cost": np.inf, "plain_cost": np.inf, "seconds": np.inf, "months": np.inf, "chance": 1.0, "lasts": 1.0,
+    "known_margin": 1.0,
+}  # fmt: skip
+_SLACK = 1e-9
 PROVED_GAP = 1e-6  # an option that costs no more than this share above a bound is the cheapest: rounding
 KINDS = ("cheapest", "fewest", "lasting")  # of options; see `Recourse.kind`
 SAME = "SAME"  # in tables: the plan of a kind stands already as another kind
@@ -571,7 +580,8 @@ class Recourse:
     def save(self, path: str | Path, *, exact: bool = False) -> Path:
         """Write to .json or .parquet; `Recourse.load` reads either back, value for value.
 
-        exact: as found, to the last digit; otherwise in the numbers that people are told (`rounded`).
+        exact: as found, to the last digit; otherwise in the numbers that people are told (`rounded`). Names that are
+        no texts, whole numbers or days, as an index may have, are written as texts.
         """
         require_switch(exact, "exact")
         if not exact and self.rounded is not self:
@@ -756,10 +766,12 @@ class Recourse:
         if (
             not isinstance(header, dict)
             or header.get("format") != _FORMAT
-            or not isinstance(header["meta"], dict)
+            or not is_whole(header["k"], 1)
+            or not isinstance(header["method"], str)
         ):
             raise ValueError("format")
         schema = Schema.from_dict(header["schema"])
+        require_meta(header["meta"], schema.names)
         n, k, d = len(numbers["x"]), header["k"], schema.d
         shapes = {"x": (n, d), "action": (n, k, d), "after": (n, k, d), "path": (n, k, -1, d)}
         shapes |= {"seconds": (n,), "score_before": (n if numbers["score_before"].size else 0,)}
@@ -782,6 +794,7 @@ class Recourse:
                 if values.size or name not in ("plain_cost", "path", *_WHERE_KNOWN, *_TEXTS)
             },
         )
+        _require_sound(got)
         for name in ("x", "action", "after", "path"):
             schema.check_levels(getattr(got, name).reshape(-1, d), "Save the answers again.")
         if "sha256" not in header:  # of an earlier version
@@ -855,7 +868,7 @@ class Recourse:
         if self.origin is not None and self.origin.names:
             header["ids"] = list(self.origin.names)
             for name, value in zip(self.origin.names, self.origin.values, strict=True):
-                columns[f"id.{name}"] = _arrow_values(np.repeat(value, k), pa)
+                columns[f"id.{name}"] = _arrow_values(value, pa).take(pa.array(np.repeat(np.arange(n), k)))
         table = pa.table(columns).replace_schema_metadata({"wayforward": json.dumps(header)})
         with written(path) as half:
             pq.write_table(table, half)
@@ -926,7 +939,7 @@ class Recourse:
         )
         cut = int(self.cut_short.sum())
         late = f"; {cut} ended by the deadline" if cut else ""
-        return f"Recourse({self.n} people, up to {self.k} options, {self.method}: {ends}{late})"
+        return harmless(f"Recourse({self.n} people, up to {self.k} options, {self.method}: {ends}{late})")
 
 
 def count_outcomes(outcome: np.ndarray) -> dict[str, int]:
@@ -947,19 +960,43 @@ def _json_value(value: Any) -> Any:
 
 
 def _arrow_values(values: np.ndarray, pa: Any) -> Any:
+    """Names as Arrow holds them; those that it cannot give back alike are texts, as in JSON."""
+    plain = values.tolist()
     try:
-        return pa.array(values.tolist())
+        made = pa.array(plain)
+        if list(map(str, made.to_pylist())) == list(map(str, plain)):  # spans of time are written otherwise
+            return made
     except (pa.ArrowException, OverflowError):  # of several types
-        return pa.array([None if value is None else str(value) for value in values.tolist()])
+        pass
+    return pa.array([None if value is None else str(value) for value in plain], pa.string())
 
 
 def _origin(names: Any, values: Any, n: int) -> Origin:
-    if len(names) != len(values) or any(len(value) != n for value in values):
+    if isinstance(names, str) or len(names) != len(values) or any(len(value) != n for value in values):
         raise ValueError("ids")
+    for one in (*names, *(name for value in values for name in value)):
+        if isinstance(one, (list, dict)):
+            raise DataError(f"the name {shown(one)} of a person is no text or number. Ask again.")
+        str(one).encode()  # half a character is none
     made = [np.empty(n, dtype=object) for _ in names]
     for array, value in zip(made, values, strict=True):
         array[:] = value
     return Origin(tuple(str(name) for name in names), tuple(made))
+
+
+def _require_sound(got: Recourse) -> None:
+    """Raise DataError for numbers and texts of a file that no answer holds."""
+    for name, most in _UP_TO.items():
+        values = np.asarray(getattr(got, name))
+        wrong = values[(values < -_SLACK) | (values > most + _SLACK)]
+        if wrong.size:
+            raise DataError(f"'{name}' has {wrong[0]:g}, which it cannot be. Ask again.")
+    if not np.isfinite(got.cost[got.found]).all():
+        raise DataError("'cost' is missing of an option that was found. Ask again.")
+    odd = [end for end in got.ended_by if end not in ("", DEADLINE)]
+    odd += [why for why in got.reasons[got.readable] if why]
+    if odd:
+        raise DataError(f"{shown(odd[0])} is no end of a search for somebody who was read. Ask again.")
 
 
 def _array(values: Any) -> np.ndarray:

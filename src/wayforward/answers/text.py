@@ -16,8 +16,8 @@ from wayforward.answers.refusal import reasons as principal_reasons
 from wayforward.answers.region_text import region_text
 from wayforward.answers.standing import needed, score_text
 from wayforward.answers.time_text import causes_first, steps_text, time_text
-from wayforward.errors import DataError, is_integer, require_kind
-from wayforward.language import N_, gettext, ngettext, use_language
+from wayforward.errors import DataError, harmless, is_integer, require_kind
+from wayforward.language import N_, gettext, ngettext, use_language, visible
 from wayforward.problem.rounding import rounded
 from wayforward.public import public
 from wayforward.recourse import Outcome, Recourse, require_option
@@ -118,7 +118,7 @@ def explain(
     Raises: DataError if there is no such person or option.
     """
     with use_language(language):
-        return _explained(recourse, i, option, problem)
+        return visible(_explained(recourse, i, option, problem))
 
 
 def _explained(recourse: Recourse, i: int, option: int | None, problem: Problem | None) -> str:
@@ -251,7 +251,7 @@ def amiss(one: Recourse) -> list[str]:
     if not reason or one.cut_short[0]:
         return []
     for feature in one.schema.features:
-        if reason.startswith(f"'{feature.name}'"):
+        if harmless(reason).startswith(f"'{harmless(feature.name)}'"):
             name = words.label(feature)
             return [
                 gettext("Please check your {name}: it is missing, or not a value that we know.", name=name)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from wayforward.errors import DataError, FileFormatError, MissingExtra, did_you_mean, require
+from wayforward.plain_files import require_once
 
 
 def read_table(path: Path) -> Any:
     """A CSV (also .gz), TSV or Parquet file as a frame of the first table library that is installed.
 
-    Raises: DataError for an absent or empty file; FileFormatError for one that cannot be read; MissingExtra.
+    Raises: DataError for an absent or empty file, or a column that is there twice; FileFormatError for one that cannot
+    be read; MissingExtra.
     """
     if path.is_dir():
         raise DataError(f"'{path}' is a folder. Name a file in it.")
@@ -28,6 +32,8 @@ def read_table(path: Path) -> Any:
     library = _table_library()
     try:
         frame = _read(library, path, kind)
+    except DataError:
+        raise
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         raise FileFormatError(
@@ -39,19 +45,21 @@ def read_table(path: Path) -> Any:
                 f"'{path.name}' is empty. A table needs a first line with the names of its columns."
             ) from None
         raise FileFormatError(
-            f"'{path.name}' cannot be read as {kind.upper()}: {_first_line(error)}"
+            f"'{path.name}' cannot be read as {kind.upper()}: {_first_line(error, path)}"
         ) from None
     except Exception as error:  # polars and pyarrow have error trees of their own
         raise FileFormatError(
-            f"'{path.name}' cannot be read as {kind.upper()}: {_first_line(error)}"
+            f"'{path.name}' cannot be read as {kind.upper()}: {_first_line(error, path)}"
         ) from None
     if not len(frame):
         raise DataError(f"'{path.name}' has no rows.")
     return frame
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+def _first_line(error: Exception, path: Path) -> str:
+    """The first line of an error, the file by its name alone: whoever sent it learns nothing of folders."""
+    line = (str(error).splitlines() or [type(error).__name__])[0]
+    return line.replace(str(path.resolve()), path.name).replace(str(path), path.name)[:200]
 
 
 def _table_library() -> Any:
@@ -69,9 +77,17 @@ def _read(library: Any, path: Path, kind: str) -> Any:
     if kind == "parquet":
         return library.read_parquet(path)
     separator = "," if kind == "csv" else "\t"
+    require_once(_header(path, separator), path)
     if library.__name__ == "pandas":
         return library.read_csv(path, sep=separator)
     return library.read_csv(path, separator=separator, infer_schema_length=None)
+
+
+def _header(path: Path, separator: str) -> list[str]:
+    """The names in the first line that has any, as they stand there: readers of tables rename those that repeat."""
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    with opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
+        return next((row for row in csv.reader(file, delimiter=separator) if row), [])
 
 
 def features_of(table: Any, label: str | None, source: str) -> Any:

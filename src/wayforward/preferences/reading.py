@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import FileFormatError, PreferencesError, did_you_mean, is_one_of, shown, suggest
-from wayforward.plain_files import as_path, require_regular
+from wayforward.plain_files import as_path, require_once, require_regular
 from wayforward.shapes import Floats, Mask
 
 if TYPE_CHECKING:
@@ -168,7 +168,9 @@ def table_rows(table: Any) -> list[dict[str, Any]]:
         try:
             require_regular(as_path(table))
             with as_path(table).open(encoding="utf-8-sig", newline="") as file:
-                rows: list[dict[str, Any]] = list(csv.DictReader(file))
+                reader = csv.DictReader(file)
+                require_once(reader.fieldnames or (), as_path(table))
+                rows: list[dict[str, Any]] = list(reader)
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise FileFormatError(f"'{table}' cannot be read as a CSV file of wishes ({error}).") from error
         if not rows:

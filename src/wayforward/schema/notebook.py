@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from wayforward.errors import harmless
+
 _MOST = 30  # rows that are shown
 
 
@@ -20,7 +22,7 @@ def small_table(
     )
     more = [f"... and {len(rows) - _MOST:,} more"] if len(rows) > _MOST else []
     below = "".join(f"<p>{escape(note)}</p>" for note in [*more, *notes])
-    return (
+    return harmless(
         f"<div><p><b>{escape(title)}</b></p><table><thead><tr>{cells}</tr></thead><tbody>{lines}</tbody></table>"
         f"{below}</div>"
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError
+from wayforward.errors import DataError, harmless
 from wayforward.schema.tables import (
     Reader,
     all_inside,
@@ -88,7 +88,8 @@ def _reason(ask: Callable[[Any], Any], one: Any, feature: Feature, what: str) ->
         ask(one)
     except DataError as error:
         text = str(error).replace(" in row 0", "", 1)
-        return text.replace(f"Column '{feature.name}' of the {what} table", f"'{feature.name}'", 1)
+        name = harmless(feature.name)
+        return text.replace(f"Column '{name}' of the {what} table", f"'{name}'", 1)
     raise AssertionError("the cell was at fault a moment ago")
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
-from wayforward.errors import DataError, suggest
+from wayforward.errors import DataError, is_integer, shown, suggest
 from wayforward.schema.proposals import is_identifier
 from wayforward.schema.tables import decode_column, read_frame
 
 _MIDNIGHT = re.compile(r"^(\d{4}-\d\d-\d\d)[ T]00:00:00(\.0+)?$")
+_HALF = re.compile("[\ud800-\udfff]")  # of a character: no file can hold it
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +41,8 @@ class Origin:
         """Return the origin of n people: named by the column `id`, else by an index that somebody chose.
 
         None where there is nothing to remember: an array, or a mapping without ids. kinds: types of columns for a
-        single row of a table, which has none of its own. Raises: DataError for an id that is no column.
+        single row of a table, which has none of its own. Raises: DataError for an id that is no column, or one with
+        anything but texts, whole numbers, days and UUIDs in it; where a name is missing it is None.
         """
         names: tuple[str, ...] = ()
         values: tuple[np.ndarray, ...] = ()
@@ -49,7 +54,7 @@ class Origin:
             if column is None:
                 near = "" if known is None else suggest(str(id), [str(name) for name in known])
                 raise DataError(f"The people table has no column '{id}' to name people by.{near}")
-            names, values = (str(id),), (_plain_values(table[column]),)
+            names, values = (str(id),), (_names_in(_plain_values(table[column]), str(id)),)
         elif hasattr(table, "iloc") and hasattr(table, "columns") and not _default(table.index):
             index = table.index
             names = tuple(
@@ -190,6 +195,26 @@ def _plain_values(column: Any) -> np.ndarray:
     )
     out = np.empty(len(values), dtype=object)
     out[:] = [v.item() if isinstance(v, np.generic) else v for v in values]
+    return out
+
+
+def _names_in(values: np.ndarray, column: str) -> np.ndarray:
+    """Names as files hold them: 3 for the 3.0 that pandas makes of it beside a missing one. Raises: DataError."""
+    out = values.copy()
+    for i, value in enumerate(values.tolist()):
+        if isinstance(value, str) and not _HALF.search(value):
+            continue
+        if value is None or type(value).__name__ in ("NAType", "NaTType"):
+            out[i] = None
+        elif isinstance(value, float) and math.isnan(value):
+            out[i] = None
+        elif isinstance(value, float) and value.is_integer():
+            out[i] = int(value)
+        elif not is_integer(value) and not isinstance(value, (date, UUID)):
+            raise DataError(
+                f"Column '{column}' names people, and has {shown(value)} in row {i}. Names are texts, whole numbers or "
+                "days: make texts of them, or name people by another column."
+            )
     return out
 
 

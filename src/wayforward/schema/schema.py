@@ -14,6 +14,7 @@ from wayforward.errors import (
     DataError,
     RuleError,
     SchemaError,
+    harmless,
     is_list,
     numbers_in,
     require_switch,
@@ -698,7 +699,8 @@ class Schema:
         for f in self.features:
             lines.append(f"  {f.name}: {f.kind}, {_reach(f)}, {f.actionability}, {f.direction}")
         lines += [f"  rule: {rule}" for rule in self.rules]
-        return "\n".join([*lines, *(f"  guessed: {name}: {guess}" for name, guess in self.guesses.items())])
+        lines += [f"  guessed: {name}: {guess}" for name, guess in self.guesses.items()]
+        return harmless("\n".join(lines))
 
 
 def _reach(feature: Feature) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
@@ -115,6 +116,26 @@ def test_what_is_no_ledger_is_named(tmp_path: Path) -> None:
         Ledger(tmp_path / "b.db", per_client=0)
     with pytest.raises(DataError, match="cannot be given back"):
         Ledger(tmp_path / "b.db", per_client=3).spend("one", -1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(f"UPDATE answers SET count = {value}" for value in ("'x'", "NULL", "-1000", "0.5")),
+        *(f"UPDATE setting SET value = {value}" for value in ("'x'", "NULL", "''", "7")),
+        "DELETE FROM setting",
+    ],
+)
+def test_a_ledger_that_somebody_changed_gives_no_answers(tmp_path: Path, change: str) -> None:
+    """Counts that are none gave more answers than the budget; a key that is none was a raw error."""
+    ledger = Ledger(tmp_path / "a.db", per_client=3)
+    ledger.spend("bank", 3)
+    with sqlite3.connect(tmp_path / "a.db") as file:
+        file.execute(change)
+    file.close()
+    for ask in (lambda: ledger.spend("bank", 1), lambda: ledger.given("bank")):
+        with pytest.raises(DataError, match="'a.db' is no ledger that can be read"):
+            ask()
 
 
 class Spending(RuleBasedStateMachine):

@@ -23,6 +23,7 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS answers (client TEXT, day TEXT, count INTEGER, PRIMARY KEY (client, day))",
     "CREATE TABLE IF NOT EXISTS setting (name TEXT PRIMARY KEY, value TEXT)",
 )
+_KEY = 32  # bytes
 _WAIT = 30.0  # seconds for another process that is writing
 
 
@@ -51,7 +52,7 @@ class Ledger:
         with self._open() as ledger:
             for table in _TABLES:
                 ledger.execute(table)
-            ledger.execute("INSERT OR IGNORE INTO setting VALUES ('key', ?)", (secrets.token_hex(32),))
+            ledger.execute("INSERT OR IGNORE INTO setting VALUES ('key', ?)", (secrets.token_hex(_KEY),))
 
     def spend(self, client: str, answers: int, day: date | None = None) -> int:
         """Count answers to a client before they are given; return how many are left. All of them count, or none.
@@ -67,7 +68,7 @@ class Ledger:
         on = (day or date.today()).isoformat()
         client = _client(client)
         with self._open() as ledger:
-            who = self._hidden(ledger, client)
+            who = self._known(ledger, client)
             total, today = ledger.execute(
                 "SELECT COALESCE(SUM(count), 0), COALESCE(SUM(CASE WHEN day = ? THEN count END), 0) FROM answers "
                 "WHERE client = ?",
@@ -94,7 +95,7 @@ class Ledger:
         """Return how many answers a client was given in all."""
         client = _client(client)
         with self._open() as ledger:
-            who = self._hidden(ledger, client)
+            who = self._known(ledger, client)
             found = ledger.execute("SELECT COALESCE(SUM(count), 0) FROM answers WHERE client = ?", (who,))
             return int(found.fetchone()[0])
 
@@ -119,11 +120,20 @@ class Ledger:
                 ledger.close()  # what was not committed is undone
 
     @staticmethod
-    def _hidden(ledger: sqlite3.Connection, client: str) -> str:
-        key = ledger.execute("SELECT value FROM setting WHERE name = 'key'").fetchone()[0]
-        return hashlib.blake2b(
-            client.encode("utf-8", "surrogatepass"), key=bytes.fromhex(key), digest_size=16
-        ).hexdigest()
+    def _known(ledger: sqlite3.Connection, client: str) -> str:
+        """The client as the file names them. Raises: sqlite3.DatabaseError for a key or counts that no ledger wrote."""
+        key = ledger.execute("SELECT value FROM setting WHERE name = 'key'").fetchone()
+        try:
+            secret = bytes.fromhex(key[0])
+        except (TypeError, ValueError):
+            secret = b""
+        if len(secret) != _KEY:
+            raise sqlite3.DatabaseError("its key is none")
+        who = hashlib.blake2b(client.encode("utf-8", "surrogatepass"), key=secret, digest_size=16).hexdigest()
+        odd = "SELECT 1 FROM answers WHERE client = ? AND (typeof(count) != 'integer' OR count < 0)"
+        if ledger.execute(odd, (who,)).fetchone():  # they would count as answers given back
+            raise sqlite3.DatabaseError("it counts answers that are no whole number of 0 or more")
+        return who
 
 
 def _client(client: object) -> str:
