@@ -33,7 +33,7 @@ from wayforward.modalities.model import listed
 from wayforward.modalities.survival import Cox
 from wayforward.people.dialogue.questionnaire import parts_of
 from wayforward.people.elicitors import elicitor
-from wayforward.problem import Disclosure, as_told, with_room
+from wayforward.problem import Disclosure, Neighbours, as_told, with_room
 from wayforward.problem.cost.registry import cost_named
 from wayforward.problem.plausibility.registry import plausibility_named
 from wayforward.study.ready_made import ready_made
@@ -106,6 +106,7 @@ def case():
     return Case()
 
 
+SOME_MASKED = np.ma.masked_array([0, 1], mask=[True, False])
 BUDGETS = ("x", 1.5, float("nan"), True, [3])
 SETTINGS = (
     {"grid": -1}, {"grid": 0}, {"grid": 2.5}, {"grid": "8"}, {"starts": -1}, {"starts": None},
@@ -268,6 +269,66 @@ MISTAKES = {
     "texts for who refuses": (
         lambda c: replace(c.none, refused={"move": ["no"] * 4}), PreferencesError, "refused of 'move', a list, holds"
     ),
+    "masked numbers of changes": (
+        lambda c: replace(c.none, max_changes=np.ma.masked_all(4)), PreferencesError, "max_changes is nan for person 0"
+    ),
+    "true as stored numbers of changes": (
+        lambda c: replace(c.none, max_changes=np.ones(4, bool)), PreferencesError, "max_changes holds True or False"
+    ),
+    "masked who": (
+        lambda c: c.none.freeze("a", who=SOME_MASKED), PreferencesError, "who, a MaskedArray, holds masked"
+    ),
+    "masked people to take": (lambda c: c.none.take(SOME_MASKED), PreferencesError, "who, a MaskedArray, holds masked"),
+    "people of time": (
+        lambda c: c.none.freeze("a", who=np.array([0], "m8[D]")), PreferencesError,
+        "row numbers or a mask; got an array",
+    ),
+    **{
+        f"masked {name}": (
+            lambda c, name=name: replace(c.none, **{name: np.ma.masked_all((4, 3))}), PreferencesError, message
+        )
+        for name, message in {
+            "low": "limits nan and inf", "high": "limits -inf and nan", "weight": "'a' has weight nan for person 0"
+        }.items()
+    },
+    "NaN for what is frozen": (
+        lambda c: replace(c.none, frozen=np.full((4, 3), np.nan)), PreferencesError, "than True and False"
+    ),
+    "a complex low": (
+        lambda c: replace(c.none, low=np.full((4, 3), 1 + 2j)), PreferencesError, "low, a ndarray, holds something else"
+    ),
+    "a complex score": (
+        lambda c: wf.Preferences.from_scores(c.schema, np.full((4, 3), 1 + 2j), 5), PreferencesError,
+        "no table of numbers",
+    ),
+    "levels at half a place": (
+        lambda c: replace(c.none, levels={1.9: np.ones((4, 2), bool)}), PreferencesError, "levels are given for 1.9"
+    ),
+    "levels that are NaN": (
+        lambda c: replace(c.none, levels={2: np.full((4, 2), np.nan)}), PreferencesError, "than True and False"
+    ),
+    "months of days": (
+        lambda c: replace(c.none, months=np.full(4, 6, "m8[D]")), PreferencesError,
+        "months, a ndarray, holds something else",
+    ),
+    "masked months": (
+        lambda c: replace(c.none, months=np.ma.masked_all(4)), PreferencesError, "months is nan for person 0"
+    ),
+    "digits of another script": (
+        lambda c: c.none.limit("a", high="+\u0663", x=c.people), PreferencesError, "has the limit .* Give a number"
+    ),
+    "digits of another script in a table": (
+        lambda c: wf.Preferences.from_table(c.schema, [{"person": 0, "feature": "a", "weight": "\u0663"}]),
+        PreferencesError, "for 'a'. Give a number",
+    ),
+    "a gain that is a text": (lambda c: wf.Target(interval=(1, None), gain="no"), ProblemError, "gain='no' is neither"),
+    "a unit that is 3": (lambda c: wf.Target(interval=(1, None), unit=3), ProblemError, "unit is a int. Give a str"),
+    "more neighbours than people": (
+        lambda c: c.with_(plausibility=Neighbours(k=201)), ProblemError, "more people than the 200 of the table"
+    ),
+    "a deadline beyond all clocks": (
+        lambda c: c.ask(deadline=1e30), MethodError, "are more than ten years. Give fewer"
+    ),
     "an act that is 5": (lambda c: c.none.refuse(5), PreferencesError, r"acts=\(5,\) is no list of names"),
     "public bounds of nothing": (
         lambda c: c.with_(disclosure=Disclosure(bounds={"zz": (0, 1)})), ProblemError, "bounds has an entry for 'zz'"
@@ -328,6 +389,14 @@ def test_what_is_right_is_taken(case):
     assert wf.Target(1, threshold=np.float32(0.5), margin=0).labels == (1,)
     assert wf.Target(interval=[1, None]).edges() == (1.0, np.inf)
     assert case.ask().explain(np.int64(-1), np.int64(0))
+    assert case.none.freeze("a", who=np.ma.masked_array([0, 1])).frozen[:, 0].tolist() == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert case.ask(deadline=wf.Deadline(person=3e8)).found.any()
+    assert not wf.Target(interval=(1, None), gain=np.False_).gain
     row = case.people.iloc[0]
     np.testing.assert_array_equal(case.ask(row.to_dict()).after, case.ask(case.people.iloc[[0]]).after)
 

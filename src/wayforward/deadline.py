@@ -7,7 +7,6 @@ are cut into blocks of rows that fit into the time that is left, by what calls o
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ DEADLINE = "deadline"  # as `Recourse.ended_by` says it
 NOT_IN_TIME = (
     "The time given was over before the model was asked about this person. Ask again with more time."
 )
+_LONGEST = 10 * 366 * 86_400.0  # seconds: ten years; clocks and solvers count no farther than some centuries
 _GROWTH = 16  # a call has at most so many times the rows of the largest one seen: its time is a guess
 _SOURCE: list[Callable[[], float]] = [time.monotonic]  # tests put a clock of their own here
 
@@ -74,7 +74,11 @@ class Deadline:
                 raise MethodError(
                     f"deadline: {name}={shown(value)} is no number of seconds. Give one, such as 60."
                 )
-            if not 0 < value <= sys.float_info.max:
+            if value > _LONGEST:
+                raise MethodError(
+                    f"deadline: {name}={shown(value)} seconds are more than ten years. Give fewer, or leave it out."
+                )
+            if not value > 0:
                 raise MethodError(
                     f"deadline: {name}={shown(value)} leaves no time. Give more than 0 seconds, or leave it out."
                 )
@@ -99,9 +103,9 @@ class Deadline:
         return replace(self, total=max(share * self.seconds(1), 1e-9))
 
     def seconds(self, n: int) -> float:
-        """Seconds for n people."""
+        """Seconds for n people; ten years at most."""
         each = math.inf if self.person is None else float(self.person) * n
-        return min(each, math.inf if self.total is None else float(self.total))
+        return min(each, math.inf if self.total is None else float(self.total), _LONGEST)
 
     def end(self, n: int) -> float:
         """When the time of n people is over."""

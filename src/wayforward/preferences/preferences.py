@@ -33,6 +33,7 @@ from wayforward.plain_files import read_json, write_text
 from wayforward.preferences.reading import (
     WISH_ABOUT,
     are_orders,
+    cells_of,
     check_ranks,
     feature_index,
     gather_wishes,
@@ -45,6 +46,7 @@ from wayforward.preferences.reading import (
     stored_rows,
     table_rows,
     too_sparse,
+    typed_number,
 )
 from wayforward.preferences.scores import Profile, check_scores, score_weights
 from wayforward.public import public
@@ -93,12 +95,10 @@ class Preferences:
         d = self.schema.d
         frozen = np.array(flags_in(self.frozen, "frozen", PreferencesError))
         n = len(frozen) if frozen.ndim else 0
-        most = np.full(n, d) if self.max_changes is None else np.array(self.max_changes)
-        arrays: dict[str, npt.NDArray[Any]] = {
-            "frozen": frozen,
-            "low": np.array(self.low, dtype=np.float64),
-            "high": np.array(self.high, dtype=np.float64),
-            "weight": np.array(self.weight, dtype=np.float64),
+        most = np.full(n, d) if self.max_changes is None else _counted(self.max_changes)
+        arrays: dict[str, npt.NDArray[Any]] = {"frozen": frozen} | {
+            name: np.array(numbers_in(getattr(self, name), name, PreferencesError))
+            for name in ("low", "high", "weight")
         }
         if self.score_levels is not None:
             whole = is_integer(self.score_levels)
@@ -108,24 +108,28 @@ class Preferences:
                 )
             object.__setattr__(self, "score_levels", int(self.score_levels))
         if self.score is not None:
-            arrays["score"] = np.array(self.score, dtype=np.float64)
+            arrays["score"] = np.array(numbers_in(self.score, "score", PreferencesError))
         for name, array in arrays.items():
             if array.shape != (n, d):
                 raise PreferencesError(
                     f"Preferences have {name} of shape {array.shape}; for {n} people and the {d} features "
                     f"of the schema it must be ({n}, {d})."
                 )
-        if most.shape != (n,) or (n and not np.issubdtype(most.dtype, np.number)):
+        if most.shape != (n,):
             raise PreferencesError(
                 f"max_changes has shape {most.shape}. Give one whole number for each of {n} people."
             )
-        time = np.full(n, np.inf) if self.months is None else np.array(self.months, dtype=np.float64)
+        time = (
+            np.full(n, np.inf)
+            if self.months is None
+            else np.array(numbers_in(self.months, "months", PreferencesError))
+        )
         if time.shape != (n,):
             raise PreferencesError(f"months has shape {time.shape}. Give one number for each of {n} people.")
         self._check(arrays, most)
         for i in np.flatnonzero(~(time >= 0))[:1]:
             raise PreferencesError(f"months is {time[i]:g} for person {i}. Give a number of at least 0.")
-        levels = {int(j): self._checked_levels(int(j), ok, n) for j, ok in self.levels.items()}
+        levels = {int(j): self._checked_levels(j, ok, n) for j, ok in self.levels.items()}
         refused = {
             str(act): np.array(flags_in(will_not, f"refused of '{act}'", PreferencesError))
             for act, will_not in self.refused.items()
@@ -177,6 +181,10 @@ class Preferences:
                 )
 
     def _checked_levels(self, j: int, ok: Mask, n: int) -> Mask:
+        if not is_integer(j):
+            raise PreferencesError(
+                f"levels are given for {shown(j)}. Give the position of a feature, from 0."
+            )
         if not 0 <= j < self.schema.d or not self.schema.features[j].has_levels:
             seen = f"'{self.schema.names[j]}'" if 0 <= j < self.schema.d else f"position {j}"
             raise PreferencesError(
@@ -509,7 +517,7 @@ class Preferences:
 
     def take(self, rows: npt.ArrayLike) -> Preferences:
         """The preferences of some people: row numbers (repeats allowed) or a mask."""
-        index = self._rows(np.asarray(rows))
+        index = self._rows(np.asanyarray(rows))
         return replace(
             self,
             frozen=self.frozen[index],
@@ -778,6 +786,11 @@ class Preferences:
     def _rows(self, who: Who) -> Ints:
         if who is None:
             return np.arange(self.n)
+        if np.ma.is_masked(who):
+            raise PreferencesError(
+                f"who, a {type(who).__name__}, holds masked people. Give the numbers of their rows, or True and "
+                "False for everybody."
+            )
         rows = np.atleast_1d(np.asarray(who))
         if rows.dtype == np.bool_:
             if rows.shape != (self.n,):
@@ -788,7 +801,7 @@ class Preferences:
             return np.flatnonzero(rows)
         if rows.size == 0:
             return np.empty(0, dtype=np.int64)
-        if not np.issubdtype(rows.dtype, np.integer) or rows.ndim != 1:
+        if rows.dtype.kind not in "iu" or rows.ndim != 1:
             raise PreferencesError(
                 f"People are row numbers or a mask; got an array of {rows.dtype}, {rows.shape}."
             )
@@ -802,9 +815,7 @@ class Preferences:
     def _bound(self, j: int, bound: Any, x: Any, rows: Ints) -> Floats:
         feature = self.schema.features[j]
         if feature.has_levels:
-            return np.array(
-                [float(self._level(j, one)) for one in np.atleast_1d(np.asarray(bound, dtype=object))]
-            )
+            return np.array([float(self._level(j, one)) for one in np.atleast_1d(cells_of(bound))])
         if isinstance(bound, str):
             return self._relative(j, bound, x, rows)
         values = _as_numbers(bound, f"The limit of '{feature.name}' is")
@@ -822,7 +833,7 @@ class Preferences:
         text = text.removesuffix("ofrange") if of_range else text
         share = text.endswith("%")
         try:
-            change = float(text.removesuffix("%"))
+            change = typed_number(text.removesuffix("%"))
         except ValueError:
             change = math.nan
         if not math.isfinite(change) or (text[:1] not in "+-"):
@@ -884,6 +895,13 @@ class Preferences:
         ok = self.level_ok(j).copy()
         ok[rows] &= mask if keep else ~mask
         return replace(self, levels={**self.levels, j: ok})
+
+
+def _counted(most: Any) -> Floats:
+    """Return numbers of changes; True is none."""
+    if np.asanyarray(most).dtype.kind == "b":
+        raise PreferencesError("max_changes holds True or False. Give one whole number for each person.")
+    return np.array(numbers_in(most, "max_changes", PreferencesError))
 
 
 def _as_numbers(value: Any, what: str, people: int | None = None) -> Floats:

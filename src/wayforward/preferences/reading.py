@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import FileFormatError, PreferencesError, did_you_mean, is_one_of, shown, suggest
+from wayforward.errors import (
+    FileFormatError,
+    PreferencesError,
+    did_you_mean,
+    is_one_of,
+    numbers_in,
+    shown,
+    suggest,
+)
 from wayforward.plain_files import as_path, require_once, require_regular
 from wayforward.shapes import Floats, Mask
 
@@ -55,8 +63,8 @@ def read_answers(schema: Schema, answers: Any, what: str, *, yes_no: bool = Fals
         queried[:, list(columns)] = True
         return grid, queried
     try:
-        array = np.asarray(answers, dtype=np.float64)
-    except (TypeError, ValueError):
+        array = numbers_in(answers, what, PreferencesError)  # NaN where masked: not asked
+    except PreferencesError:
         raise PreferencesError(
             f"The {what} are no table of numbers: {answers!s:.80}. Give one row a person, also for one "
             "person, or a table with named columns."
@@ -82,7 +90,7 @@ def named_features(schema: Schema, answers: Any) -> Mask:
 
 
 def _as_numbers(column: Any, name: str, yes_no: bool) -> Floats:
-    values = np.atleast_1d(np.asarray(column, dtype=object))
+    values = np.atleast_1d(cells_of(column))
     out = np.empty(len(values))
     for i, value in enumerate(values):
         if value is None:
@@ -99,6 +107,20 @@ def _as_numbers(column: Any, name: str, yes_no: bool) -> Floats:
                     f"'{name}' has the answer {value!r} for person {i}. Give a number."
                 ) from None
     return out
+
+
+def cells_of(column: Any) -> np.ndarray:
+    """Return a column as an array of what it holds, None where masked."""
+    if isinstance(column, np.ma.MaskedArray):
+        column = column.astype(object).filled(None)
+    return np.asarray(column, dtype=object)
+
+
+def typed_number(text: Any) -> float:
+    """Return a number that somebody typed. Raises: ValueError for other digits, and for those with _ between them."""
+    if isinstance(text, str) and ("_" in text or not text.isascii()):
+        raise ValueError
+    return float(text)
 
 
 def check_ranks(schema: Schema, ranks: Floats, top: int) -> None:
@@ -264,7 +286,7 @@ def people_numbers(rows: list[dict[str, Any]], people: Sequence[Any] | None) -> 
 
 def _number(value: Any, name: str, line: int) -> float:
     try:
-        return float(value)
+        return typed_number(value)
     except (TypeError, ValueError):
         raise PreferencesError(
             f"Row {line} of the wishes has {value!r} for '{name}'. Give a number."
@@ -276,7 +298,7 @@ def _maybe_number(value: Any) -> Any:
     if not isinstance(value, str) or value.strip()[:1] == "+" or value.strip().endswith("%"):
         return value
     try:
-        return float(value)
+        return typed_number(value)
     except ValueError:
         return value
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import ProblemError, is_list, is_real, shown
+from wayforward.errors import ProblemError, is_list, is_real, require_kind, require_switch, shown
 from wayforward.language import gettext, in_english, marks, one_line
 from wayforward.public import public
 from wayforward.schema.units import unit_text
@@ -57,6 +57,8 @@ class Target:
                 "A target is either favourable=<class label> (classification) or interval=(low, high) (regression). "
                 f"Got favourable={self.favourable!r} and interval={self.interval!r}."
             )
+        require_switch(self.gain, "gain", ProblemError)
+        require_kind(self.unit, str, "unit", ProblemError)
         if self.gain and self.interval is None:
             raise ProblemError(
                 "gain=True says that a prediction is a difference. Give interval=(low, high), or leave gain out."

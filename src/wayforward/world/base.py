@@ -53,7 +53,10 @@ class World(ABC):
     def consequences(self, before: Array, action: Array) -> Points:
         """(n, d), (n, d) or (n, k, d) -> after, in the shape of the action.
 
-        What nothing acted on and no cause moved comes back as the same float that went in.
+        What nothing acted on and no cause moved comes back as the same float that went in. Of a feature that counts
+        (levels, whole numbers) the nearest legal value follows, cut at its levels and declared bounds: 40 where an
+        equation gives 41 and the schema says high=40. The model judges an option by that value. A real feature is not
+        cut; where one is led beyond its declared bounds the act is no option.
         Raises: WorldError if a person cannot have come from this world.
         """
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from wayforward.errors import ProblemError
 from wayforward.neighbours import NeighbourIndex
 from wayforward.problem.plausibility.base import (
     CALIBRATED,
@@ -30,7 +31,7 @@ class Neighbours(Plausibility):
 
     The score is minus the mean range-scaled L1 distance to the k nearest reference people. The threshold is
     the `quantile` of that distance among the reference people themselves, each measured without themselves.
-    More than `most` reference people are thinned.
+    More than `most` reference people are thinned. Where fewer than k are left, all of them count.
     """
 
     name: ClassVar[str] = "neighbours"
@@ -47,6 +48,17 @@ class Neighbours(Plausibility):
     def describe(self) -> str:
         """The rule in words."""
         return f"as near to {self.k} accepted people as {self.quantile:.0%} of accepted people are"
+
+    def fit(
+        self, schema: Schema, reference: npt.ArrayLike | None = None, favourable: npt.ArrayLike | None = None
+    ) -> Self:
+        """As of every plausibility. Raises: ProblemError also where there are fewer people than `k`."""
+        people = 0 if reference is None else len(np.asanyarray(reference))
+        if self.k > max(people, Neighbours.k):  # who names no number may come with fewer
+            raise ProblemError(
+                f"Neighbours(k={self.k}) asks for more people than the {people} of the table. Use a smaller k."
+            )
+        return super().fit(schema, reference, favourable)
 
     def _learn(self, schema: Schema, known: Floats) -> None:
         known_rows = known[thinned(len(known), self.most, self.seed)]
