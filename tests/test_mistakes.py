@@ -301,6 +301,10 @@ MISTAKES = {
         lambda c: wf.Preferences.from_scores(c.schema, np.full((4, 3), 1 + 2j), 5), PreferencesError,
         "no table of numbers",
     ),
+    "a masked score": (
+        lambda c: wf.Preferences.from_scores(c.schema, {"a": np.ma.masked_all(4)}, 5), PreferencesError,
+        "'a' has score nan for person 0",
+    ),
     "levels at half a place": (
         lambda c: replace(c.none, levels={1.9: np.ones((4, 2), bool)}), PreferencesError, "levels are given for 1.9"
     ),

@@ -111,9 +111,8 @@ def _as_numbers(column: Any, name: str, yes_no: bool) -> Floats:
 
 def cells_of(column: Any) -> np.ndarray:
     """Return a column as an array of what it holds, None where masked."""
-    if isinstance(column, np.ma.MaskedArray):
-        column = column.astype(object).filled(None)
-    return np.asarray(column, dtype=object)
+    cells = np.asarray(column, dtype=object)
+    return np.where(np.ma.getmaskarray(column), None, cells) if np.ma.is_masked(column) else cells
 
 
 def typed_number(text: Any) -> float:
