@@ -111,8 +111,10 @@ def _as_numbers(column: Any, name: str, yes_no: bool) -> Floats:
 
 def cells_of(column: Any) -> np.ndarray:
     """Return a column as an array of what it holds, None where masked."""
-    cells = np.asarray(column, dtype=object)
-    return np.where(np.ma.getmaskarray(column), None, cells) if np.ma.is_masked(column) else cells
+    cells = np.array(column, dtype=object)
+    if np.ma.is_masked(column):
+        cells[np.ma.getmaskarray(column)] = None
+    return cells
 
 
 def typed_number(text: Any) -> float:
