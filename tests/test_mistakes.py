@@ -331,7 +331,7 @@ MISTAKES = {
         lambda c: c.with_(plausibility=Neighbours(k=201)), ProblemError, "more people than the 200 of the table"
     ),
     "a deadline beyond all clocks": (
-        lambda c: c.ask(deadline=1e30), MethodError, "are more than ten years. Give fewer"
+        lambda c: c.ask(deadline=1e30), MethodError, "are more than a century. Give fewer"
     ),
     "an act that is 5": (lambda c: c.none.refuse(5), PreferencesError, r"acts=\(5,\) is no list of names"),
     "public bounds of nothing": (

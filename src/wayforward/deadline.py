@@ -22,7 +22,7 @@ DEADLINE = "deadline"  # as `Recourse.ended_by` says it
 NOT_IN_TIME = (
     "The time given was over before the model was asked about this person. Ask again with more time."
 )
-_LONGEST = 10 * 366 * 86_400.0  # seconds: ten years; clocks and solvers count no farther than some centuries
+_LONGEST = 100 * 366 * 86_400.0  # seconds: a century; clocks and solvers count no farther than some
 _GROWTH = 16  # a call has at most so many times the rows of the largest one seen: its time is a guess
 _SOURCE: list[Callable[[], float]] = [time.monotonic]  # tests put a clock of their own here
 
@@ -76,7 +76,7 @@ class Deadline:
                 )
             if value > _LONGEST:
                 raise MethodError(
-                    f"deadline: {name}={shown(value)} seconds are more than ten years. Give fewer, or leave it out."
+                    f"deadline: {name}={shown(value)} seconds are more than a century. Give fewer, or leave it out."
                 )
             if not value > 0:
                 raise MethodError(
@@ -103,7 +103,7 @@ class Deadline:
         return replace(self, total=max(share * self.seconds(1), 1e-9))
 
     def seconds(self, n: int) -> float:
-        """Seconds for n people; ten years at most."""
+        """Seconds for n people; a hundred years at most."""
         each = math.inf if self.person is None else float(self.person) * n
         return min(each, math.inf if self.total is None else float(self.total), _LONGEST)
 
