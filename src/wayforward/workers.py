@@ -27,7 +27,7 @@ from multiprocessing.connection import wait as wait_for
 from multiprocessing.context import SpawnContext
 from typing import Any, Literal, TypeVar
 
-from wayforward.errors import WorkerError, is_one_of, shown
+from wayforward.errors import WorkerError, is_one_of, is_whole, shown
 
 R = TypeVar("R")
 Kind = Literal["threads", "processes", "ray"]
@@ -37,8 +37,8 @@ _PIECES_A_WORKER = 2  # pieces in flight for each worker: one in work, one waiti
 
 def check_workers(workers: Any, on: Any = None) -> None:
     """Raise WorkerError for what is no number of workers or no kind of them."""
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise WorkerError(f"workers={workers!r} is no number of workers. Give 1 or more.")
+    if not is_whole(workers, 1):
+        raise WorkerError(f"workers={shown(workers)} is no number of workers. Give 1 or more.")
     if on is not None and not is_one_of(on, ("threads", "processes", "ray")):
         raise WorkerError(f"on={shown(on)} is not known. Choose 'threads', 'processes' or 'ray'.")
 
