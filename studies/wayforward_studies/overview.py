@@ -55,7 +55,6 @@ _CAUSES = {
 
 #: Of HARE's tables: which algorithm their numbers are of.
 _WAYS = {
-    2: "ours, which keeps the plan from before",
     3: "as printed; around growing spheres [in words](hare/printed.md)",
 }
 #: Every table and figure of the five papers.

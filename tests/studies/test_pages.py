@@ -97,11 +97,11 @@ def test_trials_explain_what_they_are_said_to(trials: str, tables: tuple[str, ..
     assert found >= least
 
 
-@pytest.mark.parametrize("table", ["table-1", "table-3"])
-def test_what_printed_rounds_lose_ours_keep(table: str) -> None:
+@pytest.mark.parametrize(("table", "least"), [("table-1", 5), ("table-3", 5)])
+def test_what_printed_rounds_lose_ours_keep(table: str, least: int) -> None:
     """Of HARE: where forgetting the plan from before is the cause, the line with that plan is not worse."""
     page = HareReplication.laid_out(Page.read(PAGES / f"hare/{table}.json"))
-    asked = ("dataset", "classifier", "base", "iterations")
+    asked = ("dataset", "classifier", "base", "iterations", "budget")
     ours = {tuple(row[name] for name in asked): row for row in page.rows if row["keep_incumbent"]}
     found = 0
     for row, measure in causes.worse(page):
@@ -109,7 +109,7 @@ def test_what_printed_rounds_lose_ours_keep(table: str) -> None:
         if cause is not None and "forget" in cause.text:
             found += 1
             assert ours[tuple(row[name] for name in asked)][f"{measure}_verdict"] != "worse", row
-    assert found >= 5
+    assert found >= least
 
 
 def test_who_starts_nearer_ends_at_the_papers_distance() -> None:
