@@ -61,7 +61,7 @@ def _explained(function: Any) -> Any:
             raise
         except Exception as error:
             try:
-                why = misfit(function, args, kwargs) or _together(function, args, kwargs, error)
+                why = misfit(function, args, kwargs, error)
             except Exception:  # what was given cannot even be looked at
                 why = None
             if why is None:
@@ -72,8 +72,16 @@ def _explained(function: Any) -> Any:
     return call
 
 
-def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the first argument that does not fit a function's signature, or None."""
+def misfit(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    error: Exception | None = None,
+) -> str | None:
+    """Return what is wrong with the first argument that does not fit a function's signature, or None.
+
+    error: that ended the call; where each argument fits, it tells what does not fit together.
+    """
     signature = inspect.signature(function)
     name = function.__qualname__.removesuffix(".__init__")
     try:
@@ -81,7 +89,7 @@ def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[
     except TypeError:
         return None  # Python's own words name the argument
     known = _Names(function.__globals__)
-    width = next((one for one in map(_width, (*args, *kwargs.values())) if one is not None), None)
+    width = next((one for one in map(_width, given.values()) if one is not None), None)
     with jaxtyped("context"):  # the same letter is the same number
         for argument, value in given.items():
             parameter = signature.parameters[argument]
@@ -100,19 +108,18 @@ def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[
                 return (
                     f"{name}() got {argument}={what}. Give {_words(hint)}{' of 0 or more' if count else ''}."
                 )
-    return None
+    return None if error is None else _together(name, signature.parameters, given, width, error)
 
 
 def _together(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception
+    name: str,
+    notes: Mapping[str, inspect.Parameter],
+    given: Mapping[str, Any],
+    width: int | None,
+    error: Exception,
 ) -> str | None:
     """Return what is wrong with arguments each of which fits: lengths that differ, what no numbers can be made of."""
-    signature = inspect.signature(function)
-    try:
-        given = signature.bind(*args, **kwargs).arguments
-    except TypeError:
-        return None
-    name, raised, notes = function.__qualname__, str(error), signature.parameters
+    raised = str(error)
     if isinstance(error, ArithmeticError):
         numbers = [f"{key}={shown(value)}" for key, value in given.items() if is_real(value)]
         return (
@@ -127,7 +134,6 @@ def _together(
     if odd:
         return f"{name}() cannot use {' and '.join(odd)}. Give what its signature says."
     sizes = {key: value.shape for key, value in given.items() if isinstance(value, np.ndarray)}
-    width = next((one for one in map(_width, given.values()) if one is not None), None)
     apart = len({size[:1] for size in sizes.values()}) > 1 or any(
         width is not None and size[-1:] != (width,) for size in sizes.values()
     )

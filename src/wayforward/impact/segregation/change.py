@@ -32,7 +32,7 @@ from wayforward.impact.segregation.dimensions import (
 )
 from wayforward.lazy import Renamed
 from wayforward.public import public
-from wayforward.recourse import Recourse
+from wayforward.recourse import Recourse, require_option
 from wayforward.schema import Schema
 from wayforward.shapes import Floats, Ints, Mask
 from wayforward.streams import Streams, keys_of
@@ -197,8 +197,7 @@ def impacted(
         raise DataError(
             "The answers are for other people than those they are applied to: rows differ. Give `who`."
         )
-    if not 0 <= option < recourse.k:
-        raise DataError(f"There is no option {option}; options are numbered 0 to {recourse.k - 1}.")
+    require_option(recourse, option)
     served = recourse.found[:, option]
     follows = served & compliant(recourse.x, compliance, seed=seed)
     x[at[follows]] = recourse.after[follows, option]
