@@ -621,10 +621,12 @@ class Recourse:
         """
         if not isinstance(getattr(problem, "schema", None), Schema) or not hasattr(problem, "judge_options"):
             raise DataError(f"problem is a {type(problem).__name__}. Give a Problem.")
-        if (why := self.schema.read_otherwise(problem.schema)) is not None:
-            raise DataError(
-                f"These answers are about other features than the problem: {why}. Give the problem that was asked."
-            )
+        self.schema.require_read_alike(
+            problem.schema,
+            "These answers are about other features than the problem",
+            "Give the problem that was asked.",
+            DataError,
+        )
         there = np.flatnonzero(self.readable)
         wishes = self.preferences
         got = self

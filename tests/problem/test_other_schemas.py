@@ -17,6 +17,8 @@ import wayforward as wf
 from wayforward.answers import letter
 from wayforward.errors import WayforwardError
 from wayforward.evaluate import evaluate
+from wayforward.people.dialogue import Dialogue
+from wayforward.preferences import on_behalf
 
 rng = np.random.default_rng(3)
 TABLE = pd.DataFrame(
@@ -57,6 +59,12 @@ def wishes(schema: wf.Schema) -> wf.Preferences:
         lambda: GOT.judged_by(TURNED),
         lambda: wf.recheck(GOT, TURNED),
         lambda: letter(TURNED, GOT, 0),
+        lambda: wf.Problem(
+            SCHEMA, PIPE, wf.Target(1), data=TABLE, robust=wf.problem.AllModels([wf.wrap(PIPE, OTHER_ORDER)])
+        ),
+        lambda: wf.Preferences.concat([wishes(SCHEMA), wishes(OTHER_ORDER)]),
+        lambda: on_behalf(wishes(SCHEMA), wishes(OTHER_ORDER)),
+        lambda: Dialogue(PROBLEM, REFUSED[:1], preferences=wishes(OTHER_ORDER).take([0])),
     ],
 )  # fmt: skip
 def test_what_another_schema_reads_otherwise_is_refused(call: Callable[[], Any]) -> None:

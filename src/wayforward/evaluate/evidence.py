@@ -61,10 +61,12 @@ class Evidence:
         cls, recourse: Recourse, problem: Problem, preferences: Preferences | None = None, **more: Any
     ) -> Evidence:
         """Judge a recourse again; more: the fields from `reference` on. Raises: DataError for another problem's."""
-        if (why := recourse.schema.read_otherwise(problem.schema)) is not None:
-            raise DataError(
-                f"The recourse was made for other features than the problem has: {why}. Pass its own problem."
-            )
+        recourse.schema.require_read_alike(
+            problem.schema,
+            "The recourse was made for other features than the problem has",
+            "Pass its own problem.",
+            DataError,
+        )
         wishes = recourse.preferences if preferences is None else preferences
         x, action, after = recourse.x, recourse.action, recourse.after
         judged, bound = judge(problem, x, action, after, wishes), recourse.bound[:, 0]

@@ -163,8 +163,9 @@ def recheck(answers: Recourse | str | Path, problem: Problem) -> Rechecked:
 
 
 def _same_columns(saved: Recourse, problem: Problem) -> None:
-    if (why := saved.schema.read_otherwise(problem.schema)) is not None:
-        raise DataError(
-            f"These answers and the problem are about other features: {why}. Give a problem about the same "
-            "features and levels in the same order."
-        )
+    saved.schema.require_read_alike(
+        problem.schema,
+        "These answers and the problem are about other features",
+        "Give a problem about the same features and levels in the same order.",
+        DataError,
+    )

@@ -34,10 +34,16 @@ def on_behalf(
         raise PreferencesError(
             f"share={shown(share)} is no share of the cost. Give 0 (the subject's) to 1 (the actor's)."
         )
-    if subject.n != actor.n or subject.schema.names != actor.schema.names:
+    actor.schema.require_read_alike(
+        subject.schema,
+        "The subject's and the actor's preferences follow different schemas",
+        "Give both over one schema.",
+        PreferencesError,
+    )
+    if subject.n != actor.n:
         raise PreferencesError(
-            f"The subject's preferences are of {subject.n} people over {subject.d} features, the actor's of {actor.n} "
-            f"over {actor.d}. Give both for the same people, in the same order, over one schema."
+            f"The subject's preferences are of {subject.n} people, the actor's of {actor.n}. "
+            "Give both for the same people, in the same order."
         )
     low, high = np.maximum(subject.low, actor.low), np.minimum(subject.high, actor.high)
     frozen, nothing = actor.frozen | (subject.frozen & refusals), low > high

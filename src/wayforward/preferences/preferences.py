@@ -544,8 +544,12 @@ class Preferences:
             )
         first = all_parts[0]
         for part in all_parts[1:]:
-            if part.schema.names != first.schema.names:
-                raise PreferencesError("The preferences follow different schemas. Join those of one schema.")
+            part.schema.require_read_alike(
+                first.schema,
+                "The preferences follow different schemas",
+                "Join those of one schema.",
+                PreferencesError,
+            )
         stacked = {
             name: np.concatenate([getattr(part, name) for part in all_parts])
             for name in ("frozen", "low", "high", "weight")

@@ -65,9 +65,12 @@ class Population:
                 f"The preferences are for {preferences.frozen.shape[0]} people and {preferences.frozen.shape[1]} "
                 f"features; there are {self.n} people and {self.d} features. Give one row for each person."
             )
-        if preferences is not None and (why := preferences.schema.read_otherwise(problem.schema)) is not None:
-            raise PreferencesError(
-                f"The preferences are of another schema: {why}. Make them with the problem's own schema."
+        if preferences is not None:
+            preferences.schema.require_read_alike(
+                problem.schema,
+                "The preferences are of another schema",
+                "Make them with the problem's own schema.",
+                PreferencesError,
             )
         self.wishes = preferences  # None where nobody has any
         self.max_changes = (

@@ -136,10 +136,9 @@ class Problem(Portable):
             data
         )  # of the observed table, for what goes back out
         self.model: Model = target.decided_by(wrap(model, schema, verify_on=_some(self.reference)))
-        if (why := self.model.schema.read_otherwise(schema)) is not None:
-            raise ProblemError(
-                f"The model was wrapped with another schema: {why}. Wrap it again with this one."
-            )
+        self.model.schema.require_read_alike(
+            schema, "The model was wrapped with another schema", "Wrap it again with this one.", ProblemError
+        )
         self.target = target
         self.bound_target: BoundTarget = target.bind(self.model)
         self.world: World = (Independent() if world is None else world).bind(schema)
@@ -189,8 +188,9 @@ class Problem(Portable):
         if not same:
             other._shared = {}
         if schema is not None:
-            if (why := self.schema.read_otherwise(schema)) is not None:
-                raise ProblemError(f"The problem has another schema: {why}. Make a Problem with this one.")
+            self.schema.require_read_alike(
+                schema, "The problem has another schema", "Make a Problem with this one.", ProblemError
+            )
             other.schema = schema
         if cost is not None:
             other.cost = cost.fit(other.schema, self._reference)

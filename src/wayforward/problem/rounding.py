@@ -52,10 +52,12 @@ def rounded(problem: Problem, recourse: Recourse, held: OptionMask | None = None
     """
     if held is None and recourse.problem is problem and "rounded" in vars(recourse):  # worked out before
         return recourse.rounded
-    if (why := recourse.schema.read_otherwise(problem.schema)) is not None:
-        raise DataError(
-            f"These answers are about other features than the problem: {why}. Give the problem that was asked."
-        )
+    recourse.schema.require_read_alike(
+        problem.schema,
+        "These answers are about other features than the problem",
+        "Give the problem that was asked.",
+        DataError,
+    )
     free = recourse.found & (recourse.steps == "")
     who, slot = np.nonzero(free if held is None else free & ~held)
     if recourse.meta.get("rounded") or not len(who):  # one from a file learns its problem

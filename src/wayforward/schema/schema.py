@@ -14,6 +14,7 @@ from wayforward.errors import (
     DataError,
     RuleError,
     SchemaError,
+    WayforwardError,
     harmless,
     is_list,
     numbers_in,
@@ -383,6 +384,11 @@ class Schema:
             if one.levels != two.levels:
                 return f"'{one.name}' has other levels, or their order is another"
         return None
+
+    def require_read_alike(self, other: Schema, what: str, then: str, error: type[WayforwardError]) -> None:
+        """Raise this error, which says what, why and then what to do, where rows mean something else in another."""
+        if (why := self.read_otherwise(other)) is not None:
+            raise error(f"{what}: {why}. {then}")
 
     def differs(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """(..., d) bool: two values are not the same (missing equals missing)."""

@@ -86,9 +86,14 @@ class Dialogue(StoredDialogue):
         row = _one_person(problem, x)
         if not is_integer(seed):
             raise DialogueError(f"seed={seed!r} is not a whole number. Use seed=0, for example.")
-        if preferences is not None and (
-            preferences.n != 1 or preferences.schema.names != problem.schema.names
-        ):
+        if preferences is not None:
+            preferences.schema.require_read_alike(
+                problem.schema,
+                "The preferences are of another schema",
+                "Make them with the problem's.",
+                DialogueError,
+            )
+        if preferences is not None and preferences.n != 1:
             raise DialogueError(
                 f"The preferences are for {preferences.n} people of {preferences.d} features. A dialogue is with one "
                 "person: give preferences.take([i])."

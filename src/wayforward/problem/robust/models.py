@@ -73,10 +73,12 @@ class AllModels(Robust):
         bound = []
         for place, given in enumerate(self.models):
             model = wrap(given, problem.schema)
-            if model.schema.names != problem.schema.names:
-                raise ProblemError(
-                    f"Model {place} of AllModels was wrapped with another schema. Wrap it with the problem's."
-                )
+            model.schema.require_read_alike(
+                problem.schema,
+                f"Model {place} of AllModels was wrapped with another schema",
+                "Wrap it with the problem's.",
+                ProblemError,
+            )
             if model.task != problem.model.task:
                 raise ProblemError(
                     f"Model {place} of AllModels does {model.task}; the problem's model does {problem.model.task}."
