@@ -610,6 +610,15 @@ class Recourse:
         got = cls._loaded(as_path(path))
         return got if problem is None else got.judged_by(problem)
 
+    def require_schema(self, schema: Schema) -> None:
+        """Raise DataError where rows mean something else in this schema, which is a problem's or a population's."""
+        self.schema.require_read_alike(
+            schema,
+            "These answers are about other features than the problem",
+            "Give the problem that was asked, or one about the same features and levels in the same order.",
+            DataError,
+        )
+
     def judged_by(self, problem: Any) -> Recourse:
         """The same people and options, judged by a `Problem`: an option that does not hold is none any more.
 
@@ -621,12 +630,7 @@ class Recourse:
         """
         if not isinstance(getattr(problem, "schema", None), Schema) or not hasattr(problem, "judge_options"):
             raise DataError(f"problem is a {type(problem).__name__}. Give a Problem.")
-        self.schema.require_read_alike(
-            problem.schema,
-            "These answers are about other features than the problem",
-            "Give the problem that was asked.",
-            DataError,
-        )
+        self.require_schema(problem.schema)
         there = np.flatnonzero(self.readable)
         wishes = self.preferences
         got = self

@@ -93,7 +93,7 @@ def test_nobody_with_an_option_is_nothing_measured(plain, refused):
     measured = robustness(got, plain)
     assert measured.noise.n == 0
     assert measured.to_dict()["noise"]["value"] is None
-    with pytest.raises(DataError, match="option=3"):
+    with pytest.raises(DataError, match="no option 3"):
         robustness(got, plain, option=3)
     with pytest.raises(DataError, match="labels"):
         retrained(fit, X, Y[:3])

@@ -15,8 +15,13 @@ from sklearn.preprocessing import OneHotEncoder
 
 import wayforward as wf
 from wayforward.answers import letter
+from wayforward.answers.refusal import reasons
 from wayforward.errors import WayforwardError
 from wayforward.evaluate import evaluate
+from wayforward.evaluate.robustness import keeps, robustness
+from wayforward.impact.honesty import family
+from wayforward.impact.segregation import before_after
+from wayforward.impact.summaries import summarize
 from wayforward.people.dialogue import Dialogue
 from wayforward.preferences import on_behalf
 
@@ -59,6 +64,13 @@ def wishes(schema: wf.Schema) -> wf.Preferences:
         lambda: GOT.judged_by(TURNED),
         lambda: wf.recheck(GOT, TURNED),
         lambda: letter(TURNED, GOT, 0),
+        lambda: reasons(TURNED, GOT, 0),
+        lambda: robustness(GOT, TURNED),
+        lambda: keeps(GOT, wf.Problem(OTHER_ORDER, PIPE, wf.Target(1), data=TABLE, robust=wf.problem.UnderNoise(0.05))),
+        lambda: wf.honesty(TURNED, GOT),
+        lambda: family(TURNED, GOT, [PIPE]),
+        lambda: summarize(TURNED, TABLE, beside=wf.recommend(PROBLEM, TABLE)),
+        lambda: before_after(OTHER_ORDER, REFUSED, GOT, "home"),
         lambda: wf.Problem(
             SCHEMA, PIPE, wf.Target(1), data=TABLE, robust=wf.problem.AllModels([wf.wrap(PIPE, OTHER_ORDER)])
         ),

@@ -64,6 +64,7 @@ def reasons(problem: Problem, recourse: Recourse, i: int, most: int = MOST) -> l
     actionability are about acting and play no part.
     """
     one = recourse[int(i)]
+    one.require_schema(problem.schema)
     if one.accepted[0] or not one.readable[0]:
         return []
     search = _Search(problem, one.x[0])

@@ -61,12 +61,7 @@ class Evidence:
         cls, recourse: Recourse, problem: Problem, preferences: Preferences | None = None, **more: Any
     ) -> Evidence:
         """Judge a recourse again; more: the fields from `reference` on. Raises: DataError for another problem's."""
-        recourse.schema.require_read_alike(
-            problem.schema,
-            "The recourse was made for other features than the problem has",
-            "Pass its own problem.",
-            DataError,
-        )
+        recourse.require_schema(problem.schema)
         wishes = recourse.preferences if preferences is None else preferences
         x, action, after = recourse.x, recourse.action, recourse.after
         judged, bound = judge(problem, x, action, after, wishes), recourse.bound[:, 0]

@@ -134,7 +134,7 @@ def recheck(answers: Recourse | str | Path, problem: Problem) -> Rechecked:
     if not isinstance(answers, Recourse):
         raise DataError(f"recheck needs answers, or the file that holds them; got {shown(answers)}.")
     saved = answers.rounded
-    _same_columns(saved, problem)
+    saved.require_schema(problem.schema)
     still = np.full((saved.n, saved.k), None, dtype=object)
     cost, score = np.full((2, saved.n, saved.k), np.nan)
     accepted, elsewhere = np.zeros(saved.n, dtype=bool), np.zeros((saved.n, saved.k), dtype=bool)
@@ -160,12 +160,3 @@ def recheck(answers: Recourse | str | Path, problem: Problem) -> Rechecked:
         )
         cost[there[who], slot], score[there[who], slot] = judged.cost, judged.value
     return Rechecked(saved, still, cost, score, accepted, elsewhere)
-
-
-def _same_columns(saved: Recourse, problem: Problem) -> None:
-    saved.schema.require_read_alike(
-        problem.schema,
-        "These answers and the problem are about other features",
-        "Give a problem about the same features and levels in the same order.",
-        DataError,
-    )

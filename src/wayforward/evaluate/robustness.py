@@ -18,6 +18,7 @@ from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.problem.robust import AllModels, Stable, UnderNoise, WithinDelta, retrained
 from wayforward.problem.robust.models import models_in
 from wayforward.public import public
+from wayforward.recourse import require_option
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
@@ -91,9 +92,9 @@ def robustness(
     Example: ``robustness(recourse, problem, models=retrained(fit, x, y, 10)).table()``.
     Raises: DataError where the answer has no such option.
     """
+    recourse.require_schema(problem.schema)
     models, good = models_in(models, problem, "models"), models_in(good, problem, "good")
-    if not 0 <= option < recourse.k:
-        raise DataError(f"option={option} was asked for; the answer holds {recourse.k} a person.")
+    require_option(recourse, option)
     at = np.flatnonzero(recourse.found[:, option])
     before, action, after = recourse.x[at], recourse.action[at, option], recourse.after[at, option]
     out: dict[str, Any] = {}
@@ -139,6 +140,8 @@ def keeps(recourse: Recourse, problem: Problem, *, option: int = 0) -> Estimate:
         raise DataError(
             "The problem asks for nothing more than a yes. Give it one: Problem(..., robust=...)."
         )
+    recourse.require_schema(problem.schema)
+    require_option(recourse, option)
     at = np.flatnonzero(recourse.found[:, option])
     if not len(at):
         return NOTHING

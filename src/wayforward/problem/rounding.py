@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayforward.errors import DataError
 from wayforward.problem.minimal import shortened
 from wayforward.problem.options import ranking
 from wayforward.problem.survival import keeping_kind, measured_again
@@ -52,12 +51,7 @@ def rounded(problem: Problem, recourse: Recourse, held: OptionMask | None = None
     """
     if held is None and recourse.problem is problem and "rounded" in vars(recourse):  # worked out before
         return recourse.rounded
-    recourse.schema.require_read_alike(
-        problem.schema,
-        "These answers are about other features than the problem",
-        "Give the problem that was asked.",
-        DataError,
-    )
+    recourse.require_schema(problem.schema)
     free = recourse.found & (recourse.steps == "")
     who, slot = np.nonzero(free if held is None else free & ~held)
     if recourse.meta.get("rounded") or not len(who):  # one from a file learns its problem

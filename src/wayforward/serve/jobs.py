@@ -23,6 +23,7 @@ from sqlalchemy.orm import Session
 
 from wayforward.errors import WayforwardError
 from wayforward.language import N_, gettext, use_language
+from wayforward.plain_files import make_folder
 from wayforward.serve.accounts import Somebody
 from wayforward.serve.events import record
 from wayforward.serve.projects import ProjectError
@@ -66,7 +67,7 @@ class Jobs:
             )
         id = secrets.token_urlsafe(16)
         place = self.folder / id
-        place.mkdir(parents=True, mode=0o700)
+        make_folder(place, 0o700)
         try:
             shutil.copyfile(people, place / f"people{people.suffix.lower()}")
             with self.database.session() as session:

@@ -198,7 +198,7 @@ class Projects:
         """
         make_folder(self.folder)
         draft = self.folder / f".draft-{secrets.token_hex(8)}"
-        draft.mkdir(mode=0o700)
+        make_folder(draft, 0o700)
         try:
             self._fill(draft, given)
             id = _content_hash(draft)

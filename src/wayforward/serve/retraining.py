@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from wayforward.plain_files import make_folder
 from wayforward.serve.first_answers import answer_once
 from wayforward.serve.process import begin_process
 from wayforward.serve.projects import Projects
@@ -18,7 +19,7 @@ def get_ready(home: Path, id: str) -> None:
     projects = Projects(home)
     answer_once(projects.project(id))
     place = projects.retrained / id
-    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(place, 0o700)
     (place / DONE).touch(mode=0o600)
 
 

@@ -66,6 +66,7 @@ def honesty(
     """
     require_kind(problem, Problem, "problem")
     require_kind(offered, Recourse, "offered")
+    offered.require_schema(problem.schema)
     methods, costs = names_in(methods, "methods"), names_in(costs, "costs")
     if not methods:
         raise DataError(f"methods is empty. Name methods that look for other options, such as {METHODS}.")

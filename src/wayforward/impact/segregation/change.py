@@ -310,6 +310,7 @@ class _Populations:
         seed: int,
     ) -> _Populations:
         schema: Schema = problem if isinstance(problem, Schema) else problem.schema
+        recourse.require_schema(schema)
         x = schema.encode(x_all)
         if isinstance(groups, str):
             groups = Groups.of(groups, x, schema)

@@ -369,6 +369,7 @@ def _own_plans(
     if beside is None:
         return None
     if isinstance(beside, Recourse):
+        beside.require_schema(problem.schema)
         if beside.n != len(rows):
             raise DataError(
                 f"beside holds plans of {beside.n} people; there are {len(rows)} in the table. Give the same people."
