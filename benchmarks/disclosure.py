@@ -11,6 +11,7 @@ import argparse
 import json
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ BOUNDS: dict[str, dict[str, tuple[float, float]]] = {
 }  # fmt: skip
 
 
-def measure(cell: str) -> dict[str, Any]:
+def measure(cell: str, only: Sequence[str] = tuple(DEFENCES)) -> dict[str, Any]:
     """One cell: what a service with this model and method gives away, plain and with each defence; plain values."""
     name, model, method = cell.split("-", 2)
     data = wf.datasets.load(name)
@@ -62,7 +63,7 @@ def measure(cell: str) -> dict[str, Any]:
     defences = {
         title: replace(one, bounds=BOUNDS[name]) if one.epsilon else one
         for title, one in DEFENCES.items()
-        if starts or not one.epsilon
+        if title in only and (starts or not one.epsilon)
     }
     asked = {key: SETTINGS[key] for key in ("most", "queries", "seeds", "seed")}
     got = wf.attack(problem, method, new.x, defences=defences, **asked)
@@ -121,6 +122,18 @@ def file_of(cell: str) -> Path:
     return FOLDER / f"{cell}.json"
 
 
+def again(cell: str, only: Sequence[str]) -> dict[str, Any]:
+    """A cell with some defences measured anew, the others as they were; raises where it is another without any."""
+    old, new = read_json(file_of(cell)), measure(cell, only)
+    fresh = {one["name"]: one for one in new["exposures"]}
+    for one in old["exposures"]:
+        if one["name"] not in only and one["name"] in fresh and one != fresh[one["name"]]:
+            raise SystemExit(
+                f"{cell}: '{one['name']}' is not what it was. Measure the whole cell with --anew."
+            )
+    return {**old, "exposures": [fresh.get(one["name"], one) for one in old["exposures"]]}
+
+
 def found() -> dict[str, dict[str, Any]]:
     """The cells that were measured with the settings as they are, in their order."""
     kept = {cell: read_json(file_of(cell)) for cell in CELLS if file_of(cell).is_file()}
@@ -133,6 +146,9 @@ def main() -> None:
     options.add_argument("--cells", nargs="*", default=list(CELLS), choices=CELLS, metavar="CELL")
     options.add_argument("--anew", action="store_true", help="measure cells again that have a result")
     options.add_argument(
+        "--defences", nargs="*", default=[], choices=tuple(DEFENCES), help="only these, again"
+    )
+    options.add_argument(
         "--render", action="store_true", help="write the page and its figures, measure nothing"
     )
     given = options.parse_args()
@@ -142,14 +158,14 @@ def main() -> None:
         write(found())
         return
     FOLDER.mkdir(exist_ok=True)
-    done = set() if given.anew else set(found())
+    done = set() if given.anew or given.defences else set(found())
     for cell in given.cells:
         if cell in done:
             continue
         started = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of methods that copy people, which is what is measured
-            got = measure(cell)
+            got = again(cell, given.defences) if given.defences else measure(cell)
         write_text(file_of(cell), json.dumps(got) + "\n")
         print(f"{cell}: {time.process_time() - started:.0f} s, refused {got['refused']}", flush=True)
 
