@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import pandas as pd
 import pytest
 from benchmarks.documented import documented
 
@@ -152,3 +153,19 @@ def test_names_that_are_imported_for_types_alone_are_known():
         figure_coverage({"a": 1})  # type: ignore[dict-item]
     with pytest.raises(DataError, match="recourse is a Problem"):
         steps(it.problem, 0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("x", [pd.DataFrame({"age": [1.0]}), memoryview(b"x"), pd.Index(["age"])])
+def test_what_is_no_tensor_is_none(x):
+    from wayforward.testing.worlds import WORLD_SCHEMA, sample_graph, sample_people
+    from wayforward.world import LinearWorld
+
+    world = LinearWorld.fit(sample_graph(), sample_people(60), WORLD_SCHEMA)
+    with pytest.raises(DataError, match="cannot use x, a"):
+        world.log_density_torch(x)
+
+
+def test_rows_without_dimensions_are_none():
+    it = case("linear", "independent", 0, 4)
+    with pytest.raises(DataError, match="people"):
+        it.problem.reached(np.array(1.0))

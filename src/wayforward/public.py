@@ -156,6 +156,8 @@ def _is_odd(value: Any, note: str, raised: str) -> bool:
         return bare and note != "Any" and "Sequence" not in note  # people may come as any kind of table
     if note in _OPEN and (isinstance(value, np.generic) or not hasattr(value, "shape")):
         return True
+    if note in ("Array", "Tensor"):
+        return type(value).__module__.partition(".")[0] != "torch"
     if isinstance(value, slice):
         return any(word in raised for word in _OF_SHAPES)
     return isinstance(value, complex)

@@ -458,9 +458,8 @@ class Problem(Portable):
 
     def reached(self, x: Any) -> tuple[Mask, np.ndarray]:
         """(m, d) or a table -> (m,) bool and (m,) probability or prediction, by the model itself, in its precision."""
-        if (
-            type(x) is not np.ndarray or x.dtype != np.float64
-        ):  # a table, or an array with parts that are hidden
+        # A table, or an array with parts that are hidden.
+        if type(x) is not np.ndarray or x.dtype != np.float64 or x.ndim != 2:
             x = self.schema.encode(x, "people")
         yes, value = np.empty(len(x), dtype=bool), np.empty(len(x))
         for start in range(0, len(x), _NATIVE_CHUNK):
