@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import pandas as pd
 import pytest
 from benchmarks.documented import documented
 
