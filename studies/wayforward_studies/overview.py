@@ -185,18 +185,22 @@ def made(pages: Iterable[Page], by: str = "docs/replication") -> Page:
             )
         here = [known[part.paper, name] for name in part.pages]
         words = numbers(here[0]) if here else Counter[str]()
+        tested = causes.tested(here[0]) if here else (0, 0)
         checks = Counter(check.verdict for page in here[:1] for check in page.checks if not check.aim)
         rows.append(
             {"paper": part.paper, "part": part.name, "pages": " ".join(part.pages)}
             | {word.value: words[word.value] for word in Verdict}
-            | {"not_judged": words["not judged"]}
+            | {"not_judged": words["not judged"], "worse_tested": tested[0], "undecided_tested": tested[1]}
             | {f"findings_{word.replace(' ', '_')}": checks[word] for word in FOUND}
             | {"note": part.note}
             | _again(here)
         )
     first = [known[part.paper, part.pages[0]] for part in PARTS if part.pages]
-    why = plain([line.shown for line in causes.table(first).lines])
-    return laid_out(Page("overview", "overview", _TITLE, tuple(plain(row) for row in rows), (), {"why": why}))
+    why, hang = (
+        plain([line.shown for line in find(first).lines]) for find in (causes.table, causes.undecided)
+    )
+    made_of = {"why": why, "undecided": hang}
+    return laid_out(Page("overview", "overview", _TITLE, tuple(plain(row) for row in rows), (), made_of))
 
 
 def _again(here: list[Page]) -> dict[str, Any]:
@@ -237,6 +241,12 @@ def laid_out(page: Page) -> Page:
                 tuple(Line(tuple(one)) for one in page.provenance["why"]),
                 causes.TITLE,
                 causes.TEXT,
+            ),
+            Table(
+                causes.HEADS_UNDECIDED,
+                tuple(Line(tuple(one)) for one in page.provenance["undecided"]),
+                causes.TITLE_UNDECIDED,
+                causes.TEXT_UNDECIDED,
             ),
             *([_seeds(page.rows)] if any(row["again"] for row in page.rows) else []),
             originals.table(),
@@ -309,10 +319,15 @@ def _share(where: str, rows: Iterable[Row]) -> str:
     if not judged:
         return ""
     good = words[Verdict.WITHIN] + words[Verdict.BETTER]
+    worse, undecided = (sum(row[name] for row in rows) for name in ("worse_tested", "undecided_tested"))
+    share = f"{(good + worse + undecided) / judged:.0%}"
+    more = f"; {share} with {worse} worse ones whose cause is tested" if worse else ""
+    more += f" and {undecided} undecided ones that a measured change brings within" if undecided else ""
     found = {word: sum(row[f"findings_{word.replace(' ', '_')}"] for row in rows) for word in FOUND}
     return (
         f"{where}: of {judged:,} judged numbers {words[Verdict.WITHIN]:,} are within the tolerance, "
         f"{words[Verdict.BETTER]:,} better, {words[Verdict.UNDECIDED]:,} undecided and {words[Verdict.WORSE]:,} worse "
-        f"({good / judged:.0%} within or better); of {sum(found.values())} findings {found['as published']} are as "
-        f"published, {found['undecided']} undecided and {found['not as published']} not as published."
+        f"({good / judged:.0%} within or better{more}); "
+        f"of {sum(found.values())} findings {found['as published']} are as published, {found['undecided']} undecided "
+        f"and {found['not as published']} not as published."
     )

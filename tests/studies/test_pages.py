@@ -23,6 +23,7 @@ from wayforward_studies.icarma.run import IcarmaReplication
 from wayforward_studies.icarma.tables import cells
 from wayforward_studies.overview import FOUND
 from wayforward_studies.pages import Page
+from wayforward_studies.verdicts import Verdict
 
 PAGES = Path(__file__).parents[2] / "docs/replication"
 
@@ -95,6 +96,29 @@ def test_trials_explain_what_they_are_said_to(trials: str, tables: tuple[str, ..
                 same = [line for line in page.rows if asked.items() <= line.items()]
                 assert any(cells(line)[measure].verdict != "worse" for line in same), row
     assert found >= least
+
+
+def test_undecided_numbers_are_within_where_it_is_said() -> None:
+    """Of iCARMA: on a page that the line names, for the same people's wishes; an oracle's validity needs no weights."""
+    keys = ("dataset", "elicited", "law", "features", "profile", "method")
+    found = 0
+    for file in sorted((PAGES / "icarma").glob("table-*.json")):
+        page = Page.read(file)
+        for row, measure in causes.worse(IcarmaReplication.laid_out(page), Verdict.UNDECIDED):
+            cause = causes.cause_of("icarma", row, measure, causes.UNDECIDED)
+            if cause is None:
+                continue
+            found += 1
+            asked = {key: row[key] for key in keys if key != "profile" or row["method"] != "oracle"}
+            words = [
+                cells(line)[measure].verdict
+                for name in re.findall(r"icarma/([^)]+)\.md", cause.text)
+                for line in Page.read(PAGES / f"icarma/{name}.json").rows
+                if all(line.get(key, value) == value for key, value in asked.items())
+                and measure in cells(line)
+            ]
+            assert {"within", "better"} & set(words), row
+    assert found >= 12
 
 
 @pytest.mark.parametrize(("table", "least"), [("table-1", 5), ("table-3", 5)])
