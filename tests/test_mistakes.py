@@ -206,6 +206,12 @@ MISTAKES = {
     "no scenario": (lambda c: simulate(5), DataError, "scenario is a int. Give a Scenario"),
     "nobody on a page": (lambda c: report(c.problem, c.ask(), "a.html", people=None), DataError, "people=None"),
     "a page of 5": (lambda c: report(c.problem, c.ask(), "a.html", evaluation=5), DataError, "evaluation is a int"),
+    "answers with other k joined": (
+        lambda c: wf.Recourse.concat([c.ask(), c.ask(k=2)]), DataError, "Part 1 has 2 options a person, the first 1"
+    ),
+    "the answers of a text": (lambda c: c.ask()["a"], DataError, "'a' names no people"),
+    "the answers of nobody there": (lambda c: c.ask()[[0, 99]], DataError, "There is no person 99"),
+    "the answers by too few signs": (lambda c: c.ask()[[True]], DataError, "names no people"),
     "no answers to join": (lambda c: wf.Recourse.concat([]), DataError, r"parts=\[\] is no list of answers"),
     "wishes of 5": (lambda c: wf.Preferences.concat(5), PreferencesError, "parts is a int"),
     "wishes of all": (lambda c: wf.Preferences.none(c.schema, 10**12), PreferencesError, "is no number of people"),

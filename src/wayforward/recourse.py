@@ -341,6 +341,18 @@ class Recourse:
             if not -self.n <= who < self.n:
                 raise DataError(f"There is no person {who}; people are numbered 0 to {self.n - 1}.")
             who = np.array([int(who) % self.n])
+        elif not isinstance(who, slice):
+            places = np.asarray(who)
+            of_people = places.dtype.kind in "biu" and (places.dtype.kind != "b" or len(places) == self.n)
+            if isinstance(who, tuple) or places.ndim != 1 or (places.size and not of_people):
+                raise DataError(
+                    f"{shown(who)} names no people. Give a number from 0 to {self.n - 1}, or several: [0, 3]."
+                )
+            beyond = (
+                places[:0] if places.dtype.kind == "b" else places[(places < -self.n) | (places >= self.n)]
+            )
+            if beyond.size:
+                raise DataError(f"There is no person {beyond[0]}; people are numbered 0 to {self.n - 1}.")
         parts = {name: getattr(self, name)[who] for name in (*_PER_PERSON, "path")}
         before = self.score_before[who] if self.score_before.size else self.score_before
         wishes = None
@@ -404,6 +416,18 @@ class Recourse:
         first = parts[0]
         if len(parts) == 1:
             return first
+        for i, part in enumerate(parts):
+            if part.schema is not first.schema:
+                first.schema.require_read_alike(
+                    part.schema,
+                    f"Part {i} is about other features than the first",
+                    "Join answers about the same features and levels in the same order.",
+                    DataError,
+                )
+            if part.k != first.k:
+                raise DataError(
+                    f"Part {i} has {part.k} options a person, the first {first.k}. Ask all of them with the same k."
+                )
         joined: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts])
             for name in (*_PER_PERSON, "score_before")

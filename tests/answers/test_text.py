@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from itertools import combinations
 
 import numpy as np
@@ -277,6 +277,20 @@ def test_a_letter_has_a_date_a_case_a_contact_and_an_end(problem, x, answer):
     # 1.7 of 3 points: 1 / (1 + e^1.3) = .214; with a home of one's own 3.7 points: .668
     assert "On a scale from 0 to 100 you are at 21 now. A yes takes 50." in text
     assert "You would then be at 67." in text
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"day": "2026-03-01"}, "day='2026-03-01' is no day"),
+        ({"until": datetime(2036, 3, 1)}, "until=.* is no day"),
+        ({"day": date(2026, 3, 1), "until": date(2020, 1, 1)}, "until=2020-01-01 lies before 2026-03-01"),
+        ({"case": 17}, "case is a int"),
+    ],
+)
+def test_what_cannot_stand_around_a_letter_is_named(given, words):
+    with pytest.raises(DataError, match=words):
+        Letterhead(**given)
 
 
 def test_a_number_far_from_those_of_others_is_questioned_before_anybody_acts_on_it(problem, x, answer):

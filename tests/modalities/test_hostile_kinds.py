@@ -10,7 +10,9 @@ import wayforward as wf
 from wayforward.errors import DataError, MethodError, ModelError, ProblemError
 from wayforward.impact.collective import act_together
 from wayforward.modalities.graph import ActionGraph
+from wayforward.modalities.image import Grid, Quickshift
 from wayforward.modalities.image.sets import shapes
+from wayforward.modalities.series import Stretches
 from wayforward.modalities.series.sets import control_charts, machines, read_series
 from wayforward.modalities.survival import Cox
 from wayforward.modalities.survival.samples import (
@@ -35,6 +37,32 @@ def graph(**given):
 
 def edges(table=EDGES, **given):
     return ActionGraph.from_edges(table, **{**SIDES, **given})
+
+
+BYTES = np.random.default_rng(0).integers(0, 256, (20, 4, 4)).astype(np.uint8)
+
+
+def bright(images):
+    return images.reshape(len(images), -1)[:, :8].mean(1) / 255
+
+
+def pictures(**given):
+    return wf.ImageProblem(bright, BYTES, favourable=1, **given)
+
+
+def two(arrays):
+    return np.full(len(arrays), 2.0)
+
+
+def broken(array):
+    raise ValueError("nothing to see")
+
+
+def many_edges(weight, name="weight"):
+    table = EDGES.assign(weight=[1.0])
+    return pd.concat([table, table.assign(weight=[weight])], ignore_index=True).rename(
+        columns={"weight": name}
+    )
 
 
 def rising(arrays):
@@ -103,6 +131,47 @@ ARGUMENTS = {
         lambda: survival(longer=6)[0].recommend(survival(longer=6)[1].head(2), strict=np.zeros(0)), MethodError,
         "strict=.* neither True nor False",
     ),
+    "pixels of NaN": (
+        lambda: pictures(replace=float("nan")), ProblemError, "replace=nan is no value of a pixel, .* 0 to 255"
+    ),
+    "pixels beyond the span": (lambda: pictures(replace=999), ProblemError, "replace=999 .* from 0 to 255"),
+    "pixels below it": (lambda: pictures(replace=np.float32(-1)), ProblemError, "replace=.*-1.* from 0 to 255"),
+    "single pixels beyond it": (lambda: pictures(replace=999, units="pixels"), ProblemError, "replace=999"),
+    "series of NaN": (
+        lambda: wf.SeriesProblem(rising, SERIES, favourable=1, replace=np.nan), ProblemError, "a finite number"
+    ),
+    "half a row of cells": (lambda: Grid(1.5), ProblemError, "A grid of 1.5 by 4"),
+    "rows of a text": (lambda: Grid("a"), ProblemError, "A grid of 'a' by 4"),
+    "a kernel of none": (lambda: Quickshift(kernel=0), ProblemError, "kernel=0"),
+    "segments that go on": (lambda: Quickshift(distance=np.nan), ProblemError, "distance=nan"),
+    "half a stretch": (lambda: Stretches(1.5), ProblemError, "parts=1.5"),
+    "cuts that fail": (
+        lambda: pictures(units=broken).recommend(BYTES), ProblemError, "units, .* an image of 4 by 4: Value"
+    ),
+    "a probability of 2": (
+        lambda: wf.SeriesProblem(two, SERIES, favourable=1, replace="mean").recommend(SERIES), ModelError,
+        "returned 2, which is no probability. Return numbers from 0 to 1",
+    ),
+    "a problem of one's own": (
+        lambda: pictures().recommend(BYTES, problem=1), ProblemError, "problem cannot be given here: .* images"
+    ),
+    "a problem of survival": (
+        lambda: survival(longer=6)[0].recommend(survival(longer=6)[1].head(2), problem=1), ProblemError,
+        "problem cannot be given here",
+    ),
+    "weights whose sum is beyond counting": (
+        lambda: graph(weights=PAIR * 1e300), DataError, "from 'ann' to 'ann' has the weight 1e\\+300.*1e-100 to 1e100"
+    ),
+    "weights of which nothing is left": (lambda: graph(weights=PAIR * 1e-310), DataError, "1e-310"),
+    "weights in two parts": (lambda: graph(weights=PAIR * 1j), DataError, "is no matrix of numbers"),
+    "an edge of NaN": (
+        lambda: edges(many_edges(np.nan), weight="weight"), DataError, "Row 1 of the edges has nan in column 'weight'"
+    ),
+    "an edge below nothing": (
+        lambda: edges(many_edges(-2), weight="weight"), DataError, "Row 1 of the edges has -2 in column 'weight'"
+    ),
+    "an edge in two parts": (lambda: edges(many_edges(2j), weight="weight"), DataError, "is no number"),
+    "edges with a column twice": (lambda: edges(many_edges(1, "target")), DataError, "the column 'target' twice"),
     "too many charts": (lambda: control_charts(10**9), DataError, "Draw fewer"),
     "charts by a seed below 0": (lambda: control_charts(5, seed=-1), DataError, "seed=-1"),
     "machines by a text": (lambda: machines("5"), DataError, "n='5'"),
@@ -164,3 +233,20 @@ def test_what_is_masked_in_an_image_is_a_gap():
     masked[1, 0, 3] = np.ma.masked
     with pytest.warns(SchemaWarning, match="it has nan at row 0, column 3"):
         assert asked.recommend(masked).recourse.outcome[1, 0].name == "NOT_ASKED"
+
+
+@pytest.mark.parametrize("value", [np.float32(200), np.int64(200), 200])
+def test_a_number_of_numpy_replaces_units_too(value):
+    got = pictures(replace=value, units=Grid(2, 2)).recommend(BYTES[bright(BYTES) < 0.5][:1])
+    assert got.recourse.found[0, 0] and (got.after(0)[got.mask(0)] == 200).all()
+
+
+def test_pixels_of_bytes_become_whole_numbers():
+    """The model is asked about the image that is returned, which bytes can hold."""
+    dark = BYTES[bright(BYTES) < 0.5][:2]
+    got = pictures(units="pixels").recommend(dark, "growing-spheres")
+    assert got.recourse.found[:, 0].all()
+    for i in range(2):
+        after = np.asarray(got.after(i))
+        assert (after % 1 == 0).all() and (after != dark[i]).any()
+        np.testing.assert_allclose(got.recourse.score[i, 0], bright(after[None])[0])

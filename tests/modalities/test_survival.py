@@ -159,7 +159,7 @@ def test_an_expected_time_is_the_area_under_the_curve(longer):
 def test_what_is_returned_has_what_was_wanted(wanted, forest):
     """Judged on the exact rows by the curves themselves, and by the second opinion."""
     for model, some in ((COX, PEOPLE), (forest, PEOPLE.iloc[:10])):
-        asked = SurvivalProblem(SCHEMA, model, TABLE, times=MONTHS, **wanted)
+        asked = SurvivalProblem(SCHEMA, model, TABLE, times=MONTHS[:36], **wanted)
         how = {} if model is COX else {"particles": 20, "generations": 15}
         got = asked.recommend(some, wf.method("survival-counterfactuals", **how), k=2)
         assert got.found[~got.accepted].any(1).mean() > (0.5 if model is COX else 0)
@@ -227,6 +227,14 @@ def test_every_library_s_form_of_curves_is_read(forest, newton):
     plain = SurvivalProblem(SCHEMA, function, TABLE, lifetime=30, times=newton.times)
     own = SurvivalProblem(SCHEMA, newton, TABLE, lifetime=30)
     np.testing.assert_allclose(plain.curves(PEOPLE)[1], own.curves(PEOPLE)[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("wanted", [{"survives": (600, 0.5)}, {"longer": 6}, {"lifetime": 40}])
+def test_no_times_lie_beyond_what_a_model_knows(wanted, forest, newton):
+    """Its last value would be read off there: a promise about years of which it says nothing."""
+    for model in (COX, forest, Functions().fit(TABLE, TIME, DIED), newton):
+        with pytest.raises(ModelError, match="times has 600, and the model knows its curves up to 1[12]0"):
+            SurvivalProblem(SCHEMA, model, TABLE, times=[60, 600], **wanted)
 
 
 def test_proportional_hazards_are_read_whoever_fitted_them(newton, forest):
@@ -301,6 +309,8 @@ class TestSurvivalModel(ModelContract):
         ({"lifetime": 600}, ProblemError, "out of everybody's reach"),
         ({"lifetime": -3}, ProblemError, "Everybody has"),
         ({"survives": (0.8, 36)}, ProblemError, "First comes the moment"),
+        ({"longer": 6, "target": 1}, ProblemError, "no target. Say what is wanted with longer=6"),
+        ({"longer": 6, "data": TABLE}, ProblemError, "no data. Give observed people as the third argument"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_asked_is_named(change, error, words):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
@@ -46,6 +47,16 @@ def test_arrays_and_other_table_libraries_give_the_same_model(full, y, full_sche
 def test_errors(full, y, full_schema):
     with pytest.raises(ModelError, match="There is no model 'svm'. Use one of lr, mlp, rf, gb, xgb, lgbm"):
         train("svm", full_schema, full, y)
+    for gap, given in (
+        (3, np.where(np.arange(900) == 3, np.nan, np.arange(900) % 2)),
+        (4, np.where(np.arange(900) == 4, None, "yes")),
+        (5, np.ma.masked_array(np.arange(900) % 2, mask=np.arange(900) == 5)),
+    ):
+        with pytest.raises(DataError, match=f"the label of row {gap}, from 0, is missing"):
+            train("lr", full_schema, full, given)
+    named = pd.Series(["yes"] * 899 + [None], name="repaid")
+    with pytest.raises(DataError, match="'repaid': the label of row 899, from 0, is missing"):
+        train("lr", full_schema, full, named)
     with pytest.raises(DataError, match=r"labels have shape \(3,\); the table has 900 rows"):
         train("lr", full_schema, full, y[:3])
     with pytest.raises(

@@ -77,6 +77,23 @@ def test_the_priors_of_icarma(profile: str, expected: list[float]) -> None:
     np.testing.assert_allclose(score_priors([0, 5, math.nan, 1], 4), 0.5)
     with pytest.raises(PreferencesError, match="pi_max=0.1 to pi_min=0.2"):
         score_priors([1], 4, pi_max=0.1, pi_min=0.2)
+    for off in (9, -1, math.inf):
+        with pytest.raises(
+            PreferencesError, match=f"A score is {off}. Give 1 .easiest. to 4 .hardest., or 5"
+        ):
+            score_priors([1, off], 4)
+
+
+@pytest.mark.parametrize("most", [2**63, 1e308, -1e308, 10**400])
+def test_a_file_that_says_how_many_changes_beyond_all_counting(most: float) -> None:
+    schema = Schema(tuple(Feature(name=c, kind="integer", low=0, high=9) for c in "abc"))
+    stored = Preferences.none(schema, 2).at_most(1).to_dict()
+    stored["max_changes"][1][1] = most
+    if not 0 < most < 10**400:
+        with pytest.raises((FileFormatError, PreferencesError), match="broken|max_changes is -1e"):
+            Preferences.from_dict(schema, stored)
+    else:
+        assert Preferences.from_dict(schema, stored).most.tolist() == [1, 3]
 
 
 def test_the_weights_take_any_range_and_exponent() -> None:

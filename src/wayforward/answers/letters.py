@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,7 +39,7 @@ from wayforward.answers.text import (
     why_text,
 )
 from wayforward.answers.time_text import done_on, months_between, order_text, time_text
-from wayforward.errors import require_kind
+from wayforward.errors import DataError, require_kind, shown
 from wayforward.language import day_text, gettext, ngettext, use_language, visible
 from wayforward.problem import Problem
 from wayforward.problem.rounding import rounded
@@ -54,12 +54,26 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Letterhead:
     """What stands around a letter. day: it was written on; left out, today. case: the number to quote. contact: whom
-    to ask, in one line. until: the last day on which the lender stands by the plans."""
+    to ask, in one line. until: the last day on which the lender stands by the plans. Raises: DataError for what
+    is no day, and for `until` before `day`."""
 
     day: date | None = None
     case: str = ""
     contact: str = ""
     until: date | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("day", "until"):
+            given = getattr(self, name)
+            if given is not None and (not isinstance(given, date) or isinstance(given, datetime)):
+                raise DataError(f"{name}={shown(given)} is no day. Give datetime.date(2027, 3, 31).")
+        for name in ("case", "contact"):
+            require_kind(getattr(self, name), str, name)
+        if self.until is not None and self.until < self.written:
+            raise DataError(
+                f"until={self.until} lies before {self.written}, the day of the letter. Give the last day on which the "
+                "plans hold."
+            )
 
     def lines(self) -> list[str]:
         """Return the lines at the top."""

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from wayforward.cli.console import room_for, say, table, tell, write_json
-from wayforward.errors import DataError
+from wayforward.errors import DataError, shown
 from wayforward.language import gettext, marks, use_language
 from wayforward.modalities.answers import UnitRecourse
+from wayforward.model.adapted import first_line
 
 _SHOWN = 5  # answers on the screen
 _OF_TEXTS, _OF_SERIES = ("lr", "nb"), ("rf", "lr")  # models that are trained here, by name
@@ -30,14 +31,16 @@ def texts(
     labels = labels_of(_with_column(past, label, train), label, (favourable,), train.name).astype(str)
     whole = [(one, word) for one, word in zip(known, labels, strict=True) if isinstance(one, str)]
     read, wanted = [one for one, _ in whole], [word for _, word in whole]
-    pipeline = _text_model(model, read, wanted)
+    if not read:
+        raise DataError(
+            f"Column '{text}' of '{train.name}' holds no texts, but such as {shown(known[0])}. Name the column that "
+            "holds them with --text."
+        )
+    pipeline = _text_model(model, read, wanted, f"column '{text}' of '{train.name}'")
     problem = TextProblem(pipeline, read, favourable=favourable)
     if people is None:
-        given = [
-            one
-            for one, label_now in zip(read, pipeline.predict(read), strict=True)
-            if str(label_now) != favourable
-        ]
+        now = _answers(pipeline, read, "texts")
+        given = [one for one, label_now in zip(read, now, strict=True) if label_now != favourable]
     else:
         given = _strings(read_table(people), text, people)
     return _answer(
@@ -50,7 +53,7 @@ def series(
 ) -> dict[str, Any]:
     """Do everything that `wayforward series` does; return the numbers. train: a file of the UCR or UEA archive."""
     from wayforward.modalities.series import SeriesProblem
-    from wayforward.modalities.series.sets import read_series
+    from wayforward.modalities.series.sets import read_series, read_series_alone
 
     past = read_series(train)
     if favourable not in past.labels:
@@ -59,15 +62,17 @@ def series(
             f"{', '.join(map(repr, np.unique(past.labels)[:8].tolist()))}. Change --favourable."
         )
     flat = past.series.reshape(len(past.series), -1)
-    classifier = _series_model(model, flat, past.labels)
+    classifier = _series_model(model, flat, past.labels, f"'{train.name}'")
     problem = SeriesProblem(
         classifier, past.series, favourable=favourable, labels=past.labels, channels=past.channels or None
     )
-    refused = classifier.predict(flat).astype(str) != favourable
-    given = past.series[refused] if people is None else read_series(people).series
+    if people is None:
+        given = list(past.series[_answers(classifier, flat, "series") != favourable])
+    else:
+        given = read_series_alone(people)
     return _answer(
         problem,
-        list(given),
+        given,
         lambda got, i, o: {"channels": got.channels(i, o), "says": got.describe(i, o)},
         how,
     )
@@ -132,7 +137,7 @@ def _strings(frame: Any, name: str, file: Path) -> list[Any]:
     return list(nw.from_native(_with_column(frame, name, file), eager_only=True)[name].to_list())
 
 
-def _text_model(name: str, known: list[str], labels: list[str]) -> Any:
+def _text_model(name: str, known: list[str], labels: list[str], where: str) -> Any:
     if name in _OF_TEXTS:
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.linear_model import LogisticRegression
@@ -140,11 +145,18 @@ def _text_model(name: str, known: list[str], labels: list[str]) -> Any:
         from sklearn.pipeline import make_pipeline
 
         head = LogisticRegression(max_iter=1000) if name == "lr" else MultinomialNB()
-        return make_pipeline(TfidfVectorizer(), head).fit(known, labels)
+        pipeline = make_pipeline(TfidfVectorizer(), head)
+        return _fitted(
+            pipeline,
+            known,
+            labels,
+            where,
+            "Texts need words of two letters or more: name their column with --text.",
+        )
     return _from_file(name, _OF_TEXTS)
 
 
-def _series_model(name: str, flat: np.ndarray, labels: np.ndarray) -> Any:
+def _series_model(name: str, flat: np.ndarray, labels: np.ndarray, where: str) -> Any:
     if name in _OF_SERIES:
         from sklearn.ensemble import RandomForestClassifier
         from sklearn.linear_model import LogisticRegression
@@ -152,8 +164,31 @@ def _series_model(name: str, flat: np.ndarray, labels: np.ndarray) -> Any:
         from sklearn.preprocessing import StandardScaler
 
         line = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-        return (line if name == "lr" else RandomForestClassifier(100, random_state=0)).fit(flat, labels)
+        made = line if name == "lr" else RandomForestClassifier(100, random_state=0)
+        return _fitted(made, flat, labels, where, "Look for numbers that are far from all others.")
     return _from_file(name, _OF_SERIES)
+
+
+def _fitted(made: Any, known: Any, labels: Any, where: str, advice: str) -> Any:
+    """Fit a classifier. where: in errors, what it learns from. Raises: DataError."""
+    kinds = np.unique(labels)
+    if len(kinds) < 2:
+        raise DataError(
+            f"Every label beside {where} is {str(kinds[0])!r}. A model learns from two kinds of labels or more."
+        )
+    try:
+        return made.fit(known, labels)
+    except ValueError as error:
+        raise DataError(f"No model can be trained on {where} ({first_line(error)}). {advice}") from error
+
+
+def _answers(model: Any, given: Any, what: str) -> np.ndarray:
+    """Return what a model says of things, as texts. Raises: ModelError where it does not take them."""
+    from wayforward.modalities.model import safely
+
+    advice = f"Give --model a classifier that was fitted on such {what}."
+    answers = safely(lambda: model.predict(given), f"The model {type(model).__name__}", f"the {what}", advice)
+    return np.asarray(answers).astype(str)
 
 
 def _from_file(name: str, known: tuple[str, ...]) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wayforward.errors import DataError, FileFormatError, MissingExtra, did_you_mean, require
+from wayforward.model.zoo import label_gaps
 from wayforward.plain_files import require_once
 
 
@@ -115,12 +116,13 @@ def labels_of(table: Any, label: str, favourable: tuple[str, ...], source: str) 
     import narwhals as nw
 
     column = nw.from_native(table, eager_only=True)[label]
-    if column.null_count():
+    y = np.asarray(column.to_numpy())
+    gaps = label_gaps(y)
+    if len(gaps):
         raise DataError(
-            f"'{label}' in '{source}' has {column.null_count()} missing values. "
+            f"'{label}' in '{source}' has {len(gaps)} missing values, the first in row {gaps[0]}, from 0. "
             "Every past person needs a decision; leave those rows out."
         )
-    y = np.asarray(column.to_numpy())
     if y.dtype.kind == "f" and np.array_equal(y, np.round(y)):
         y = y.astype(np.int64)  # 1.0 and 1 are the same decision to people
     classes = np.unique(y.astype(str))

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from wayforward.errors import DataError, ModelError, ProblemError, require
+from wayforward.errors import DataError, ModelError, ProblemError, WayforwardError, require
 from wayforward.modalities.model import listed, of_function, safely
 from wayforward.modalities.units import things_of
 from wayforward.model import Access, Adapted, WrapOptions, register_adapter, wrap
@@ -73,7 +73,15 @@ class CheckedLabels:
 
     def __call__(self, array: np.ndarray) -> np.ndarray:
         """(h, w, ...) -> (h, w). Raises: ProblemError."""
-        label = np.asarray(self.segmenter(array))
+        try:
+            label = np.asarray(self.segmenter(array))
+        except WayforwardError:
+            raise
+        except Exception as error:
+            raise ProblemError(
+                f"units, the function that was given, failed on {self.thing} of {array.shape[0]} by {array.shape[1]}: "
+                f"{type(error).__name__}. It gets an array and is to return a whole number for each {self.place}."
+            ) from error
         if label.shape != array.shape[:2] or label.dtype.kind not in "iu":
             raise ProblemError(
                 f"units gave labels of shape {label.shape} and type {label.dtype} for {self.thing} of {array.shape[0]} "
@@ -226,9 +234,13 @@ class PlainArrays:
         return code * ((self.high - self.low) / 4) + (self.low + self.high) / 2
 
 
-def plain_schema(names: Sequence[str], low: float, high: float) -> Schema:
-    """Return the schema of rows that are the numbers of arrays."""
-    schema = Schema(tuple(Feature(name=name, kind="real", low=low, high=high) for name in names))
+def plain_schema(names: Sequence[str], low: float, high: float, whole: bool = False) -> Schema:
+    """Return the schema of rows that are the numbers of arrays. whole: what changes becomes a whole number."""
+    if whole:
+        made = [Feature(name=name, kind="integer", low=np.ceil(low), high=np.floor(high)) for name in names]
+    else:
+        made = [Feature(name=name, kind="real", low=low, high=high) for name in names]
+    schema = Schema(tuple(made))
     vars(schema)["warned_of_acts"] = True  # no number of an array is a person's age
     return schema
 

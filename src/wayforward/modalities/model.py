@@ -15,6 +15,10 @@ from wayforward.model.base import Decision
 from wayforward.schema import Schema
 from wayforward.shapes import Floats
 
+_FROM_0_TO_1 = (
+    "Return numbers from 0 to 1: one a thing, how likely the second answer is, or one for each answer."
+)
+
 
 def of_function(
     model: Any, read: Callable[[Floats], Any], schema: Schema, options: WrapOptions, what: str, advice: str
@@ -40,7 +44,7 @@ def of_function(
             raise ModelError(
                 f"{options.name} returned {len(out)} results for {len(rows)} {what.split()[-1]}. Return one each."
             )
-        return as_probabilities(out, "probability", options.name)
+        return as_probabilities(out, "probability", options.name, _FROM_0_TO_1)
 
     width = ask(np.zeros((1, schema.d))).shape[1]
     made = Adapted.of_probabilities(ask, options.classes_of(width), options.name)

@@ -120,6 +120,7 @@ class UnitProblem(ABC, Generic[Answer]):
             raise ProblemError(
                 f"preferences cannot be given for {self.things}. Say keep= and most= in their place."
             )
+        require_own(how, self.things)
         require_switch(strict, "strict", MethodError)
         contents, unread = (self._all(things), Reasons()) if strict else self._read(things)
         if unread and len(unread) == len(contents):
@@ -215,6 +216,15 @@ class UnitProblem(ABC, Generic[Answer]):
         if not contents:
             raise DataError(f"{self.things} is empty. Give at least one.")
         return max(self._size(one) for one in contents)
+
+
+def require_own(how: Mapping[str, Any], things: str) -> None:
+    """Raises: ProblemError for a problem or rows of people beside those that are made of things."""
+    for name in ("problem", "people"):
+        if name in how:
+            raise ProblemError(
+                f"{name} cannot be given here: the problem and its rows are made of {things}, the first argument."
+            )
 
 
 def widened(got: Recourse, problem: Problem) -> Recourse:

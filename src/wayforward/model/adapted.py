@@ -26,6 +26,9 @@ Predict: TypeAlias = Callable[[Floats], tuple[Outputs, Ints]]
 OutputKind = Literal["auto", "probability", "label", "logit", "value"]
 _LEAD = 0.02  # what `labelled` gives a label at most
 DOUBLE, SINGLE = 1e-9, 2e-5  # how far a fast path may be from a model that computes in float64, in float32
+_OTHER_OUTPUTS = (  # what to say of a model whose outputs are no probabilities
+    "Give wrap(..., output='logit') for scores, output='label' for labels, or task='regression' for a prediction."
+)
 
 
 @public
@@ -173,20 +176,20 @@ def two_columns(p: Floats) -> Floats:
     return np.stack([1.0 - p, p], axis=1)
 
 
-def as_probabilities(out: Floats, kind: str, name: str) -> Floats:
-    """(m,), (m, 1) or (m, c) probabilities or logits -> (m, c). Raises: ModelError outside [0, 1]."""
+def as_probabilities(out: Floats, kind: str, name: str, advice: str = _OTHER_OUTPUTS) -> Floats:
+    """(m,), (m, 1) or (m, c) probabilities or logits -> (m, c). advice: what to do of a value outside [0, 1].
+
+    Raises: ModelError outside [0, 1].
+    """
     single = out.ndim == 1 or out.shape[1] == 1
     if kind == "logit":
         return two_columns(sigmoid(out.reshape(-1))) if single else softmax(out)
-    if single:
-        out = two_columns(out.reshape(-1))
     with np.errstate(invalid="ignore"):
         wrong = (out < -1e-6) | (out > 1 + 1e-6)
     if wrong.any():
-        raise ModelError(
-            f"{name} returned {out[wrong].flat[0]:g}, which is no probability. Give wrap(..., "
-            "output='logit') for scores, output='label' for labels, or task='regression' for a prediction."
-        )
+        raise ModelError(f"{name} returned {out[wrong].flat[0]:g}, which is no probability. {advice}")
+    if single:
+        out = two_columns(out.reshape(-1))
     bounded: Floats = np.clip(out, 0.0, 1.0)
     if len(bounded) and (bounded.sum(axis=1) <= 0).any():
         raise ModelError(

@@ -33,11 +33,7 @@ def train(name: str, schema: Schema, table: Any, y: Any, seed: int = 0, device: 
     require_kind(schema, Schema, "schema")
     require_whole(seed=seed)
     x = np.asarray(schema.encode(table, "training"), dtype=np.float64)
-    labels = array_in(y.to_numpy() if hasattr(y, "to_numpy") else y, "y")
-    if labels.shape != (len(x),):
-        raise DataError(
-            f"The labels have shape {labels.shape}; the table has {len(x)} rows. Give one label a row."
-        )
+    labels = whole_labels(y, len(x))
     classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     if len(classes) < 2:
         raise DataError(
@@ -49,6 +45,37 @@ def train(name: str, schema: Schema, table: Any, y: Any, seed: int = 0, device: 
     return _MAKERS[name](
         schema, frame, labels, codes, weight if has_rare_label(counts) else None, seed, device
     )
+
+
+def whole_labels(y: Any, rows: int) -> np.ndarray:
+    """Return labels (n,) of so many rows. Raises: DataError for another number of them, and for one that is missing."""
+    labels = array_in(y.to_numpy() if hasattr(y, "to_numpy") else y, "y")
+    if labels.shape != (rows,):
+        raise DataError(
+            f"The labels have shape {labels.shape}; the table has {rows} rows. Give one label a row."
+        )
+    gaps = label_gaps(y if np.ma.isMaskedArray(y) else labels)
+    if gaps.size:
+        column = getattr(y, "name", None)
+        raise DataError(
+            f"{'The labels' if column is None else repr(str(column))}: the label of row {gaps[0]}, from 0, is missing. "
+            "Fill it in, or leave the row out."
+        )
+    return labels
+
+
+def label_gaps(labels: Any) -> Ints:
+    """Return the rows whose label is missing: masked, None, NaN or another library's sign of it."""
+    if np.ma.isMaskedArray(labels):
+        return np.flatnonzero(np.ma.getmaskarray(labels))
+    if labels.dtype.kind == "O":
+        return np.flatnonzero(
+            [
+                one is None or (not isinstance(one, str) and str(one) in ("nan", "NaT", "<NA>"))
+                for one in labels
+            ]
+        )
+    return np.flatnonzero(labels != labels)
 
 
 def has_rare_label(counts: Ints) -> bool:

@@ -657,6 +657,7 @@ class Preferences:
             most = blank.most.copy()
             if "max_changes" in stored:
                 rows, values = stored["max_changes"]
+                most = most.astype(np.float64)  # a whole number may be beyond int64
                 most[stored_rows(rows, n)] = values
             time = blank.time.copy()
             if "months" in stored:
@@ -666,7 +667,7 @@ class Preferences:
             for act, rows in stored.get("refused", {}).items():
                 refused[act] = np.zeros(n, dtype=np.bool_)
                 refused[act][stored_rows(rows, n)] = True
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
             raise FileFormatError(
                 f"The stored preferences are broken ({type(error).__name__}: {error}). Save them again "
                 "with save()."

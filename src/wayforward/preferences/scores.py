@@ -35,7 +35,7 @@ def score_weights(
 
     ``t = (score - 1) / (levels - 1)`` runs from 0 for the easiest to 1 for the hardest; with one level t is
     0. The profiles set gamma: linear 1, convex 2, concave 0.5; constant gives 1 everywhere. Scores that are
-    0, NaN or above `levels` (nobody acts there) get `w_min`.
+    0, NaN or `levels` + 1 ('cannot': nobody acts there) get `w_min`. Raises: PreferencesError for scores off the scale.
 
     Example: ``score_weights([1, 2, 3, 4], 4, profile="convex")`` is 1, 2, 5, 10.
     Source: Budde, Majumdar, Uth, Langer & Valera (2026), iCARMA, eqs. 4 and 12.
@@ -60,7 +60,8 @@ def score_priors(
 
     ``pi_max - (pi_max - pi_min) t ** gamma``, with t and gamma as in `score_weights`: what is easiest has
     `pi_max`, what is hardest `pi_min`; constant gives `pi_max` everywhere. A method that learns masks is
-    drawn towards these. Scores that are 0, NaN or above `levels` get `pi_max`; nobody acts there.
+    drawn towards these. Scores that are 0, NaN or `levels` + 1 ('cannot') get `pi_max`; nobody acts there.
+    Raises: PreferencesError for scores that are off the scale.
 
     Example: ``score_priors([1, 2, 3, 4], 4)`` is .5, .35, .2, .05.
     Source: Budde, Majumdar, Uth, Langer & Valera (2026), iCARMA, eq. 14.
@@ -94,6 +95,11 @@ def _hardness(score: npt.ArrayLike, levels: int, profile: str, gamma: float | No
     if gamma is not None and not 0 < gamma < math.inf:
         raise PreferencesError(f"gamma is {gamma}. Give a number above 0.")
     s = numbers_in(score, "score", PreferencesError)
+    off = s[~(np.isnan(s) | ((s >= 0) & (s <= levels + 1)))]
+    if off.size:
+        raise PreferencesError(
+            f"A score is {off[0]:g}. Give 1 (easiest) to {levels} (hardest), or {levels + 1} for 'cannot'."
+        )
     if profile == "constant":
         return np.zeros(s.shape)
     inside = (s >= 1) & (s <= levels)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wayforward.errors import DataError, is_number
-from wayforward.model.zoo import table_encoder
+from wayforward.model.zoo import table_encoder, whole_labels
 from wayforward.public import public
 from wayforward.schema import Schema
 from wayforward.training.allowed import AllowedChanges
@@ -38,11 +38,7 @@ def train(
     from sklearn.pipeline import Pipeline
 
     x = np.asarray(schema.encode(table, "training"), dtype=np.float64)
-    labels = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
-    if labels.shape != (len(x),):
-        raise DataError(
-            f"The labels have shape {labels.shape}; the table has {len(x)} rows. Give one label a row."
-        )
+    labels = whole_labels(y, len(x))
     if not (is_number(reach) and reach >= 0):
         raise DataError(f"reach={reach!r} is no share of a range of 0 or more, such as 0.1.")
     if isinstance(without, str):

@@ -15,9 +15,10 @@ from wayforward.errors import DataError, is_list, require_switch, require_whole,
 from wayforward.model.frames import column_values, is_table
 from wayforward.plain_files import read_text
 from wayforward.public import public
-from wayforward.shapes import Floats, Ints
+from wayforward.shapes import Floats, Ints, Mask
 from wayforward.streams import generator
 
+_WEIGHTS = "None is below 0: give 0 where there is no edge, or a number from 1e-100 to 1e100."
 _EMPTY = ("nan", "NaT", "<NA>")  # of numbers, days, and pandas
 
 
@@ -26,7 +27,8 @@ _EMPTY = ("nan", "NaT", "<NA>")  # of numbers, days, and pandas
 class ActionGraph:
     """Nodes of any kind with weighted edges, some of which are what people did.
 
-    names (N,): of the nodes, each once. weights: a scipy sparse matrix (N, N), from row to column, of 0 or more.
+    names (N,): of the nodes, each once. weights: a scipy sparse matrix (N, N), from row to column, of 0 for no edge or
+    1e-100 to 1e100, so that sums of them are numbers.
     people, items: names of those to whom something is recommended, and of what may be. A person's actions are their
     edges to items.
     Raises: DataError.
@@ -48,17 +50,24 @@ class ActionGraph:
             twice = next(name for i, name in enumerate(names) if place[name] != i)
             raise DataError(f"Two nodes are called {twice!r}. Give each node a name of its own.")
         try:
+            if getattr(self.weights, "dtype", np.dtype(float)).kind not in "biuf":
+                raise TypeError  # a complex one would lose a part
             matrix = csr_array(self.weights, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
             raise DataError(
                 f"weights={shown(self.weights)} is no matrix of numbers. Give a scipy sparse matrix (N, N)."
             ) from None
         matrix.sum_duplicates()
-        matrix.eliminate_zeros()
         if matrix.shape != (len(names), len(names)):
             raise DataError(f"weights has shape {matrix.shape}; there are {len(names)} names. Give (N, N).")
-        if not (np.isfinite(matrix.data) & (matrix.data > 0)).all():
-            raise DataError("An edge has a weight that is below 0 or no number. Give weights of 0 or more.")
+        odd = np.flatnonzero(~_fair(matrix.data))
+        if odd.size:
+            start = int(np.searchsorted(matrix.indptr, odd[0], side="right")) - 1
+            raise DataError(
+                f"The edge from {names[start]!r} to {names[matrix.indices[odd[0]]]!r} has the weight "
+                f"{matrix.data[odd[0]]:g}. {_WEIGHTS}"
+            )
+        matrix.eliminate_zeros()
         for kind in ("people", "items"):
             # columns of tables name them again and again
             given = list(dict.fromkeys(_texts(getattr(self, kind), kind)))
@@ -112,9 +121,14 @@ class ActionGraph:
             raise DataError(f"Row {gone[0]} of the edges lacks an end. Fill it in, or leave the row out.")
         ends = [[str(value) for value in column] for column in columns[:2]]
         try:
-            size = np.ones(len(ends[0])) if weight is None else np.asarray(columns[2], dtype=np.float64)
-        except (TypeError, ValueError):
+            size = np.ones(len(ends[0])) if weight is None else np.array([_number(one) for one in columns[2]])
+        except (TypeError, ValueError, OverflowError):
             raise DataError(f"Column '{weight}' of the edges has a weight that is no number.") from None
+        odd = np.flatnonzero(~_fair(size))
+        if odd.size:
+            raise DataError(
+                f"Row {odd[0]} of the edges has {size[odd[0]]:g} in column '{weight}'. {_WEIGHTS}"
+            )
         seen = {*ends[0], *ends[1]}
         for kind, given in sides.items():
             if seen and given and seen.isdisjoint(given):
@@ -166,6 +180,18 @@ def _texts(given: Any, kind: str) -> list[str]:
     return [str(one) for one in given]
 
 
+def _fair(weight: Floats) -> Mask:
+    """Whether weights are such that sums of them, and shares of these sums, are numbers."""
+    return np.asarray((weight == 0) | ((weight >= 1e-100) & (weight <= 1e100)))
+
+
+def _number(value: Any) -> float:
+    """Raises: TypeError, ValueError, OverflowError for what is none; NaN where a cell is empty."""
+    if isinstance(value, complex | np.complexfloating):
+        raise TypeError
+    return float("nan") if _missing(value) else float(value)
+
+
 def _missing(value: Any) -> bool:
     """Whether a cell is empty, as tables say it; a text is what it says, "nan" and "None" too."""
     return value is None or value == "" if isinstance(value, str | None) else str(value) in _EMPTY
@@ -190,6 +216,9 @@ def _columns(table: Any, wanted: list[str]) -> list[Any]:
     elif is_table(table):
         names = list(table.column_names) if hasattr(table, "column_names") else list(table.columns)
         at = {name: column_values(table, i).tolist() for i, name in enumerate(names)}
+        twice = [name for name in wanted if names.count(name) > 1]
+        if twice:
+            raise DataError(f"The edges have the column '{twice[0]}' twice. Keep one of them.")
     else:
         raise DataError(f"The edges are a {type(table).__name__}. Give a table, or the path of a CSV file.")
     for name in wanted:

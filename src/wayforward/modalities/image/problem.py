@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from wayforward.errors import DataError, ProblemError, array_in, shown
+from wayforward.errors import DataError, ProblemError, array_in, is_real, shown
 from wayforward.modalities.array_problem import ArrayProblem
 from wayforward.modalities.arrays import (
     MOST_NUMBERS,
@@ -53,10 +53,11 @@ class ImageProblem(ArrayProblem[ImageRecourse]):
 
     units: 'grid', a grid of 4 by 4, or `Grid(rows, columns)`; 'quickshift' or `Quickshift(...)`; a function of an
     (h, w, c) image that gives labels (h, w); or 'pixels', whose values themselves may change, for methods that descend
-    or learn from images. replace: what a unit takes: the 'mean' of its image, the image's 'blur', a number, the same
-    place of a 'distractor', the nearest of `images` with the wanted answer (and, with labels, whose label it is), or
-    any of its 'cells' (a grid that divides the image); what it takes from others is shown in answers. keep: (h, w)
-    bool, pixels whose units stay in every image.
+    or learn from images. replace: what a unit takes: the 'mean' of its image, the image's 'blur', a number within the
+    span, the same place of a 'distractor', the nearest of `images` with the wanted answer (and, with labels, whose
+    label it is), or any of its 'cells' (a grid that divides the image); what it takes from others is shown in answers.
+    Of bytes it is rounded, pixels that change are whole numbers. keep: (h, w) bool, pixels whose units stay in every
+    image.
 
     Changing a unit costs 1. What is said of an image was judged on the exact image that is returned, by the model
     itself. In `recommend`, `keep` is a further mask and `most` says how many units may change.
@@ -95,6 +96,7 @@ class ImageProblem(ArrayProblem[ImageRecourse]):
             )
         self.shape = given.shape[1:]
         self.span = _span(given, span)
+        self._whole = given.dtype == np.uint8
         self.examples = self._all(given)
         self._labels(labels)  # they are wanted of distractors alone, and must be right anyway
         self.keep = self._mask(keep)
@@ -103,13 +105,15 @@ class ImageProblem(ArrayProblem[ImageRecourse]):
         self.replace, self._choices = replace, False
         channels: Literal["last"] | None = "last" if len(self.shape) > 2 else None
         if self.pixels:
+            if replace != "mean":
+                _fill(replace, self.span)
             plain = PlainArrays(self.shape, *self.span)
             self.units: ArrayUnits | PlainArrays = plain
             own = library_of(model) != "sklearn" or not hasattr(model, "predict")
             self.model: Any = ArrayModel(model, plain, classes, channels) if own else model
             return
         cut = _segmenter(units, self.span)
-        fill = _fill(replace)
+        fill = _fill(replace, self.span)
         self.units = ArrayUnits(self.shape, *self.span, CheckedLabels(cut, "an image", "pixel"), fill)
         self.grid = cut if isinstance(cut, Grid) else None
         self.model = ArrayModel(model, self.units, classes, channels)
@@ -155,7 +159,7 @@ class ImageProblem(ArrayProblem[ImageRecourse]):
                     "units='grid' or smaller images."
                 )
             return plain_schema(
-                [f"pixel {','.join(map(str, at))}" for at in np.ndindex(self.shape)], *self.span
+                [f"pixel {','.join(map(str, at))}" for at in np.ndindex(self.shape)], *self.span, self._whole
             )
         middle = np.full((*self.shape[:2], self.shape[2] if len(self.shape) > 2 else 1), np.mean(self.span))
         choices = tuple(f"cell {i + 1}" for i in range(size)) if self._choices else ("replaced",)
@@ -212,8 +216,13 @@ def _segmenter(units: Any, span: tuple[float, float]) -> Callable[[np.ndarray], 
     return made_of
 
 
-def _fill(given: Any) -> Callable[[np.ndarray], np.ndarray]:
-    if isinstance(given, (int, float)) and not isinstance(given, bool):
+def _fill(given: Any, span: tuple[float, float]) -> Callable[[np.ndarray], np.ndarray]:
+    if is_real(given):
+        if not span[0] <= given <= span[1]:  # NaN neither
+            raise ProblemError(
+                f"replace={shown(given)} is no value of a pixel, which are from {span[0]:g} to {span[1]:g}. Give one "
+                "of them, or span=(least, greatest)."
+            )
         return ConstantFill(float(given))
     known: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "mean": MeanFill(),

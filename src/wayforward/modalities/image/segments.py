@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from scipy import ndimage
 
-from wayforward.errors import ProblemError
+from wayforward.errors import ProblemError, is_whole, require_number, shown
 from wayforward.modalities.arrays import nearest
 from wayforward.public import public
 
@@ -31,8 +31,10 @@ class Grid:
     columns: int = 4
 
     def __post_init__(self) -> None:
-        if min(self.rows, self.columns) < 1:
-            raise ProblemError(f"A grid of {self.rows} by {self.columns} has no cell. Use 1 or more.")
+        if not (is_whole(self.rows, 1) and is_whole(self.columns, 1)):
+            raise ProblemError(
+                f"A grid of {shown(self.rows)} by {shown(self.columns)} has no cells. Use whole numbers of 1 or more."
+            )
 
     def __call__(self, image: np.ndarray) -> np.ndarray:
         """See `Segmenter`. Raises: ProblemError for more rows or columns than pixels."""
@@ -58,6 +60,7 @@ class Quickshift:
     farther apart, in place and colour, are never joined. ratio: how much colour counts beside place, 0 to 1; colours
     are measured from 0 to 100 over the span, (least, greatest) value; None: that of the problem, or of the image.
     The values published for SEDC-T, on photographs, are 4, 200 and .2. The same image always has the same segments.
+    Raises: ProblemError.
     Source: A. Vedaldi, S. Soatto (2008), Quick Shift and Kernel Methods for Mode Seeking, ECCV.
     """
 
@@ -65,6 +68,12 @@ class Quickshift:
     distance: float = 10.0
     ratio: float = 0.5
     span: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        ends = {"kernel": (0.01, 100.0), "distance": (0.0, 1e9), "ratio": (0.0, 1.0)}
+        for name, (low, high) in ends.items():
+            if name != "kernel" or self.kernel is not None:
+                require_number(getattr(self, name), name, low, high, ProblemError)
 
     def __call__(self, image: np.ndarray) -> np.ndarray:
         """See `Segmenter`."""

@@ -200,6 +200,6 @@ def _fill(given: Any) -> Callable[[np.ndarray], np.ndarray]:
         return ConstantFill(float(given))
     if not isinstance(given, str) or given not in ("distractor", "mean"):
         raise ProblemError(
-            f"replace={shown(given)} is not known. Use a number or one of 'distractor', 'mean'."
+            f"replace={shown(given)} is not known. Use a finite number or one of 'distractor', 'mean'."
         )
     return ChannelMean()

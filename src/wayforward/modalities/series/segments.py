@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wayforward.errors import ProblemError, require_kind
+from wayforward.errors import ProblemError, is_whole, shown
 from wayforward.lazy import cached_property
 from wayforward.modalities.arrays import nearest
 from wayforward.public import public
@@ -20,9 +20,10 @@ class Stretches:
     parts: int = 4
 
     def __post_init__(self) -> None:
-        require_kind(self.parts, int, "parts")
-        if self.parts < 1:
-            raise ProblemError(f"{self.parts} stretches are none. Use 1 (whole channels) or more.")
+        if not is_whole(self.parts, 1):
+            raise ProblemError(
+                f"parts={shown(self.parts)}: so many stretches are none. Use 1 (whole channels) or more."
+            )
 
     def __call__(self, series: np.ndarray) -> np.ndarray:
         """(c, t) -> (c, t), channel by channel. Raises: ProblemError for more stretches than times."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -131,17 +132,14 @@ def read_series(path: str | Path) -> SeriesSet:
     Raises: FileFormatError for a file that is no text, missing or too large; DataError that names the line.
     """
     at = as_path(path)
-    readers = {".tsv": _of_tsv, ".txt": _of_tsv, ".ts": _of_ts, ".arff": _of_arff}
-    if at.suffix.lower() not in readers:
-        raise DataError(
-            f"'{at.name}' ends in none of {', '.join(readers)}. Give a file of the UCR or UEA archive."
-        )
-    lines = read_text(at, "file of series", MOST_CHARACTERS).splitlines()
     found: list[list[np.ndarray]] = []
     labels: list[str] = []
-    count = 0
-    for number, channels, label in readers[at.suffix.lower()](lines, at.name):
-        values = [_numbers(channel, at.name, number) for channel in channels]
+    for number, values, label in _lines(at):
+        if not all(np.isfinite(one).all() for one in values):
+            raise DataError(
+                f"'{at.name}', line {number} has a value that is no number, or a gap. Fill gaps first, or leave the "
+                "line out."
+            )
         lengths = [len(one) for one in values]
         if not lengths or not lengths[0]:
             raise DataError(f"'{at.name}', line {number} has no numbers beside its label. Add them.")
@@ -153,9 +151,6 @@ def read_series(path: str | Path) -> SeriesSet:
             )
         if not label:
             raise DataError(f"'{at.name}', line {number} has no label. Add one.")
-        count += sum(lengths)
-        if count > MOST_NUMBERS:
-            raise DataError(f"'{at.name}' holds more than {MOST_NUMBERS:,} numbers. Give a part of it.")
         found.append(values)
         labels.append(label)
     if not found:
@@ -168,6 +163,42 @@ def read_series(path: str | Path) -> SeriesSet:
     return SeriesSet(series, np.array(labels), card)
 
 
+def read_series_alone(path: str | Path) -> list[np.ndarray]:
+    """Read each series (channels, times) of such a file by itself, whatever its length, NaN where there is a gap.
+
+    Labels are not looked at, channels of several lengths end in gaps. Raises: as `read_series`, but for odd lines.
+    """
+    at, out = as_path(path), []
+    for _, values, _ in _lines(at):
+        longest = max(map(len, values), default=0)
+        if len(values) * longest > MOST_NUMBERS:
+            raise DataError(f"'{at.name}' holds a series of more than {MOST_NUMBERS:,} numbers. Cut it.")
+        one = np.full((len(values), longest), np.nan)
+        for channel, numbers in zip(one, values, strict=True):
+            channel[: len(numbers)] = numbers
+        out.append(one)
+    if not out:
+        raise DataError(f"'{at.name}' holds no series. Check that it is a file of the archive.")
+    return out
+
+
+def _lines(at: Path) -> Iterator[tuple[int, list[np.ndarray], str]]:
+    """Yield number, channels and label of each line that holds a series, NaN for what is no number."""
+    readers = {".tsv": _of_tsv, ".txt": _of_tsv, ".ts": _of_ts, ".arff": _of_arff}
+    if at.suffix.lower() not in readers:
+        raise DataError(
+            f"'{at.name}' ends in none of {', '.join(readers)}. Give a file of the UCR or UEA archive."
+        )
+    lines = read_text(at, "file of series", MOST_CHARACTERS).splitlines()
+    count = 0
+    for number, channels, label in readers[at.suffix.lower()](lines, at.name):
+        values = [_numbers(channel) for channel in channels]
+        count += sum(map(len, values))
+        if count > MOST_NUMBERS:
+            raise DataError(f"'{at.name}' holds more than {MOST_NUMBERS:,} numbers. Give a part of it.")
+        yield number, values, label
+
+
 Line = tuple[int, list[str], str]  # number, channels, label
 
 
@@ -175,7 +206,7 @@ def _of_tsv(lines: list[str], name: str) -> list[Line]:
     out = []
     for i, line in enumerate(lines, 1):
         parts = line.split("\t") if "\t" in line else line.replace(",", " ").split()
-        if parts and parts[0].strip():
+        if any(part.strip() for part in parts):
             out.append((i, [",".join(parts[1:])], _label(parts[0])))
     return out
 
@@ -228,13 +259,17 @@ def _label(text: str) -> str:
     return str(int(value)) if np.isfinite(value) and value == int(value) else clean
 
 
-def _numbers(text: str, name: str, line: int) -> np.ndarray:
+def _numbers(text: str) -> np.ndarray:
+    """The numbers of a channel, NaN for what is none."""
+    parts = text.split(",") if text.strip() else []
     try:
-        values = np.array(text.split(","), dtype=np.float64)
+        return np.array(parts, dtype=np.float64)
     except ValueError:
-        values = np.array([np.nan])
-    if not np.isfinite(values).all():
-        raise DataError(
-            f"'{name}', line {line} has a value that is no number, or a gap. Fill gaps first, or leave the line out."
-        )
-    return values
+        return np.array([_number(part) for part in parts])
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")

@@ -151,6 +151,8 @@ class Curves:
             raise ModelError(
                 f"{self.name} does not say at which times its curves are known. Give times=[...]."
             )
+        if self.own is not None:
+            _within(given, self.own)
         self.times = given
 
     def __call__(self, rows: Floats) -> Floats:
@@ -257,8 +259,18 @@ def _is_frame(got: Any) -> bool:
     return hasattr(got, "index") and hasattr(got, "to_numpy")
 
 
+def _within(wanted: Floats, known: Floats) -> None:
+    """Raises: ModelError for times after the last at which a model knows its curves."""
+    if wanted[-1] > known[-1]:
+        raise ModelError(
+            f"times has {wanted[-1]:g}, and the model knows its curves up to {known[-1]:g}. Nobody knows what comes "
+            "later: choose earlier times, or leave times out."
+        )
+
+
 def _steps(known: Floats, curves: Floats, wanted: Floats) -> Floats:
-    """Curves (m, K) that hold their value from one known time to the next -> (m, T)."""
+    """Curves (m, K) that hold their value from one known time to the next -> (m, T). Raises: see `_within`."""
+    _within(wanted, known)
     place = np.searchsorted(known, wanted, side="right")
     return np.asarray(np.concatenate([np.ones((len(curves), 1)), curves], axis=1)[:, place])
 

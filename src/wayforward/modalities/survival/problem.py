@@ -12,6 +12,7 @@ import numpy as np
 
 from wayforward.errors import MethodError, ProblemError, is_number, require_kind, require_switch
 from wayforward.methods import Method, recommend
+from wayforward.modalities.problem import require_own
 from wayforward.modalities.survival.model import LIFETIME, SurvivalModel
 from wayforward.model import wrap
 from wayforward.problem import Problem, Target
@@ -21,6 +22,11 @@ from wayforward.schema import Feature, Schema, SchemaWarning
 from wayforward.schema.carried import keys_of
 from wayforward.schema.odd_rows import unread_note
 from wayforward.shapes import Floats
+
+_OWN = {  # of a `Problem`, and made here
+    "target": "Say what is wanted with longer=6, lifetime=60 or survives=(24, 0.8).",
+    "data": "Give observed people as the third argument, table.",
+}
 
 
 @public
@@ -35,9 +41,10 @@ class SurvivalProblem:
     - lifetime: so much expected time or more; a pair (low, high), either of them None, for a range.
     - survives: (moment, probability): the event has not come by then with at least that probability.
 
-    times (T,): where curves are read; left out, where the model knows them. horizon: until when an expected time
-    counts; left out, the last of the times, for nobody knows what comes later. unit: of times, for texts. frame: table
-    library that the model was trained on. parts: world, cost, plausibility and the other parts of a `wf.Problem`.
+    times (T,): where curves are read, no later than the model knows them; left out, where it knows them. horizon: until
+    when an expected time counts; left out, the last of the times, for nobody knows what comes later. unit: of times,
+    for texts. frame: table library that the model was trained on. parts: world, cost, plausibility and the other parts
+    of a `wf.Problem`.
 
     `problem` is a `wf.Problem` for any method. For `longer` its rows carry in a last column what the person expects
     now, which nobody acts on: `rows(people)` makes them, and what is judged is the exact row that is returned. Observed
@@ -67,6 +74,13 @@ class SurvivalProblem:
                 "survives=(24, 0.8) (a probability), and one of them alone."
             )
         require_kind(schema, Schema, "schema", ProblemError)
+        for name in sorted(parts):
+            if name in _OWN:
+                raise ProblemError(f"SurvivalProblem takes no {name}. {_OWN[name]}")
+            if name not in signature(Problem).parameters:
+                raise ProblemError(
+                    f"SurvivalProblem takes no {name}. Parts of a problem are world, cost and the like."
+                )
         known = schema.encode(table, "reference")
         if not len(known):
             raise ProblemError("The table has no people. Give those that the model knows.")
@@ -90,10 +104,6 @@ class SurvivalProblem:
         wrapped = wrap(
             self.model, wide, task="regression" if moment is None else "classification", verify_on=known
         )
-        if unknown := parts.keys() - signature(Problem).parameters.keys():
-            raise ProblemError(
-                f"SurvivalProblem takes no {min(unknown)}. Parts of a problem are world, cost and the like."
-            )
         self.problem = Problem(wide, wrapped, target, data=known, **parts)
 
     def rows(self, people: Any) -> Floats:
@@ -112,6 +122,7 @@ class SurvivalProblem:
         self, people: Any, method: str | Method = "survival-counterfactuals", k: int = 1, **how: Any
     ) -> Recourse:
         """Return up to k options for each person. how: as of `wf.recommend`. Raises: DataError, MethodError."""
+        require_own(how, "people")
         require_switch(how.get("strict", False), "strict", MethodError)
         if how.get("strict"):
             return recommend(self.problem, self.rows(people), method, k, **how)
