@@ -10,10 +10,11 @@ import os
 import secrets
 import shutil
 import stat
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from wayforward.errors import DataError, FileFormatError, WayforwardError, WriteError, shown
 
@@ -151,9 +152,26 @@ def read_json(path: str | Path) -> Any:
         raise ValueError("nested too deeply") from None
 
 
+def bounded_lines(
+    file: TextIO, name: str, most: int = 4 * MOST_CHARACTERS, *, in_all: bool = False
+) -> Iterator[str]:
+    """Yield the lines of a table, each of at most `most` characters; in_all: all of them together.
+
+    Raises: FileFormatError for what is longer, of which no more is read.
+    """
+    left = most
+    while line := file.readline(left + 1):
+        if len(line) > left:
+            raise FileFormatError(
+                f"'{name}' has a line of more than {most:,} characters, so it is no table. Check the file."
+            )
+        left -= len(line) if in_all else 0
+        yield line
+
+
 def require_once(names: Sequence[str], path: Path) -> None:
     """Raise DataError for a column of a table that is there twice: one of its values would be lost. '' is no name."""
-    twice = next((name for name in names if name and names.count(name) > 1), None)
+    twice = next((name for name, count in Counter(names).items() if name and count > 1), None)
     if twice is not None:
         raise DataError(f"'{path.name}' has the column '{twice}' twice. Rename or drop one of them.")
 
@@ -183,6 +201,8 @@ def written(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     Example: ``with written("model.ubj") as half: booster.save_model(half)``.
     """
     place = Path(os.path.realpath(as_path(path)))  # a link stays a link
+    if not place.exists() and Path(path).exists():  # a pipe without a name, as of /dev/stdout
+        place = Path(path)
     with place_of(path):
         if place.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))

@@ -7,7 +7,9 @@ every file is checked for its size and for numbers that are not finite, and appe
 from __future__ import annotations
 
 import json
+import math
 import os
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -51,6 +53,30 @@ def write(
     text = json.dumps(header, allow_nan=False)
     write_bytes(path, safetensors.save(dict(tensors), metadata={"wayforward": text}))
     return Path(path)
+
+
+def read_npz(path: Path) -> dict[str, np.ndarray]:
+    """Read the arrays of a file of `numpy.savez`, after a look at what each says of its size: no more memory is taken
+    than the file has bytes. Raises: OSError; ValueError or BadZipFile for a broken file, packed or boxed values.
+    """
+    with path.open("rb") as opened, zipfile.ZipFile(opened) as archive:
+        members, size = archive.infolist(), os.fstat(opened.fileno()).st_size
+        if any(one.compress_type != zipfile.ZIP_STORED for one in members):
+            raise ValueError("packed")
+        if sum(one.file_size for one in members) > size:
+            raise ValueError("more than the file holds")
+        return {one.filename.removesuffix(".npy"): _member(archive, one) for one in members}
+
+
+def _member(archive: zipfile.ZipFile, one: zipfile.ZipInfo) -> np.ndarray:
+    with archive.open(one) as stream:
+        readers: dict[tuple[int, int], Any] = {
+            (1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0,
+        }  # fmt: skip
+        shape, columns_first, kind = readers[np.lib.format.read_magic(stream)](stream)
+        if kind.hasobject or math.prod(shape) * kind.itemsize != one.file_size - stream.tell():
+            raise ValueError(f"{one.filename} is not of the size that it says")
+        return np.ndarray(shape, kind, bytearray(stream.read()), order="F" if columns_first else "C")
 
 
 def header(path: str | Path) -> Any:

@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from wayforward.cli.console import say, steps, table, write_json
+from wayforward.cli.console import Commanding, say, steps, table, write_json
 from wayforward.errors import DataError
 from wayforward_studies.pages import Page, stem
 from wayforward_studies.replication import Replication, Request, known
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = Commanding(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 Json = Annotated[Path | None, typer.Option("--json", help="Write the numbers as JSON; '-' for the output.")]
 

@@ -138,7 +138,7 @@ WRONG = {
     "a questionnaire nobody knows": ("{i} --questionnaire riddles", "", "no questionnaire 'riddles'"),
     "a reply in a script": ("{i} --replies -", "perhabs\n", "'perhabs' is none of the answers"),
     "a script that is not there": ("{i} --replies gone.txt", "", "cannot be read as replies"),
-    "a state that is none": ("{i} --state people.csv", "", "cannot be read as a dialogue"),
+    "a state that is none": ("{i} --state none.json", "", "cannot be read as a dialogue"),
     "somebody else's state": ("{other} --state s.json", "", "about somebody else than --person"),
     "taking back nothing": ("{i} --replies -", "u\n", "no answer to take back"),
 }
@@ -148,6 +148,7 @@ WRONG = {
 def test_a_mistake_ends_in_one_line(shell: Shell, name: str):
     i = refused(shell)
     typed(f"{ASK} {i} --state s.json", "no\nq\n")
+    (shell.folder / "none.json").write_text("no state")
     line, keys, words = WRONG[name]
     got = typed(f"{ASK} {line.format(i=i, other=i + 1)}", keys, code=2)
     assert words in got and "Traceback" not in got

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -651,3 +653,49 @@ def test_a_lender_who_trains_another_model() -> None:
     assert len(seen) >= 2
     with pytest.raises(DataError, match="train_x"):
         replace(first, train_x=None).trained_by(fit)
+
+
+def test_a_checkpoint_is_believed_in_nothing_that_it_says_of_its_size(tmp_path: Path):
+    """33 KB that declare 10^12 numbers, packed zeros, boxed objects: refused by what the file has, without the memory.
+
+    And numbers that no society has are told of the file, not of the model that would be asked about them.
+    """
+    file, scenario = tmp_path / "state.npz", replace(RECTANGLES, rounds=2)
+    whole = simulate(replace(RECTANGLES, rounds=1), rectangle_setting(), method=Follow(), checkpoint=file)
+    assert whole.rounds == 1
+    with zipfile.ZipFile(file) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+
+    def saved(array: np.ndarray) -> bytes:
+        out = io.BytesIO()
+        np.save(out, array)
+        return out.getvalue()
+
+    head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }".ljust(117) + b"\n"
+    huge = b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head
+    x = np.load(io.BytesIO(members["x.npy"]))
+    cases = {
+        "huge": ({"x.npy": huge}, zipfile.ZIP_STORED, "state of a society"),
+        "packed": (
+            {"x.npy": members["x.npy"] + bytes(50_000_000)},
+            zipfile.ZIP_DEFLATED,
+            "state of a society",
+        ),
+        "longer": ({"x.npy": members["x.npy"] + bytes(8)}, zipfile.ZIP_STORED, "state of a society"),
+        "nan": ({"x.npy": saved(np.full_like(x, np.nan))}, zipfile.ZIP_STORED, "'x' values that no society"),
+        "group": ({"member.npy": saved(np.full(len(x), 99))}, zipfile.ZIP_STORED, "'member' values"),
+        "state": ({"status.npy": saved(np.full(len(x), 9, np.int8))}, zipfile.ZIP_STORED, "'status' values"),
+        "columns first": ({"x.npy": saved(np.asfortranarray(x))}, zipfile.ZIP_STORED, ""),
+    }
+    expected = simulate(scenario, rectangle_setting(), method=Follow())
+    for name, (changes, packing, told) in cases.items():
+        odd = tmp_path / f"{name}.npz"
+        with zipfile.ZipFile(odd, "w", packing) as archive:
+            for member, content in (members | changes).items():
+                archive.writestr(member, content)
+        if told:
+            with pytest.raises(FileFormatError, match=told) as error:
+                simulate(scenario, rectangle_setting(), method=Follow(), checkpoint=odd)
+            assert odd.name in str(error.value)
+        else:
+            assert simulate(scenario, rectangle_setting(), method=Follow(), checkpoint=odd).same(expected)

@@ -2,7 +2,7 @@
 
 Exit codes: 0, done; 1, done, and nobody who was refused got an option; 2, the input is at fault (one line
 says how); 3, interrupted (the same command again goes on where it stopped); 4, a file cannot be written (no room, no
-right to; what was there before is as it was); anything else is a defect.
+right to; what was there before is as it was); 5, not enough memory; 70, with a traceback, is a defect.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 
-NOBODY, BAD_INPUT, INTERRUPTED, NOT_WRITTEN = 1, 2, 3, 4
+NOBODY, BAD_INPUT, INTERRUPTED, NOT_WRITTEN, NO_MEMORY, DEFECT = 1, 2, 3, 4, 5, 70
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -25,4 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     gc.set_threshold(50_000)
     from wayforward.cli.app import app
 
-    app(args=list(arguments) if arguments is not None else sys.argv[1:], prog_name="wayforward")
+    try:
+        app(args=list(arguments) if arguments is not None else sys.argv[1:], prog_name="wayforward")
+    except Exception:  # Python would leave with 1, which says that all is done
+        traceback.print_exc()
+        sys.exit(DEFECT)

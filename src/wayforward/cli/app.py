@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wayforward.cli.console import Commands, say, table, tell, write_json
+from wayforward.cli.console import Commanding, Commands, say, table, tell, write_json
 from wayforward.cli.exit_codes import NOBODY
 from wayforward.deadline import Deadline
 from wayforward.errors import DataError, MissingExtra
@@ -16,7 +16,7 @@ from wayforward.errors import DataError, MissingExtra
 if TYPE_CHECKING:
     from wayforward.cli.inputs import Inputs
 
-app = typer.Typer(
+app = Commanding(
     cls=Commands,
     no_args_is_help=True,
     add_completion=False,
@@ -24,17 +24,17 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Why a model said no, and what a person can do about it.",
     epilog="Exit codes: 0 done; 1 done, and nobody got an option; 2 the input is at fault; 3 interrupted; 4 a file "
-    "cannot be written.",
+    "cannot be written; 5 not enough memory.",
 )
-schema_app = typer.Typer(cls=Commands, no_args_is_help=True, help="Make and check schema files.")
+schema_app = Commanding(cls=Commands, no_args_is_help=True, help="Make and check schema files.")
 app.add_typer(schema_app, name="schema")
-world_app = typer.Typer(cls=Commands, no_args_is_help=True, help="Fit worlds to tables, and check them.")
+world_app = Commanding(cls=Commands, no_args_is_help=True, help="Fit worlds to tables, and check them.")
 app.add_typer(world_app, name="world")
-study_app = typer.Typer(
+study_app = Commanding(
     cls=Commands, no_args_is_help=True, help="Studies with participants: protocols and statistics."
 )
 app.add_typer(study_app, name="study")
-bench_app = typer.Typer(cls=Commands, invoke_without_command=True)
+bench_app = Commanding(cls=Commands, invoke_without_command=True)
 app.add_typer(bench_app, name="bench")
 
 # -- options that several commands share --

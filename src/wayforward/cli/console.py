@@ -17,20 +17,39 @@ import typer
 import typer.core
 
 from wayforward import plain_files
-from wayforward.cli.exit_codes import BAD_INPUT, INTERRUPTED, NOT_WRITTEN
-from wayforward.errors import FileFormatError, WayforwardError, WriteError
+from wayforward.cli.exit_codes import BAD_INPUT, INTERRUPTED, NO_MEMORY, NOT_WRITTEN
+from wayforward.cli.places import apart
+from wayforward.cli.places import room_for as room_for  # with the others, for commands
+from wayforward.errors import WayforwardError, WriteError
 from wayforward.language import gettext, marks, ngettext, one_line, visible
 
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)  # faults of the place, not of the input
+
+
+class Command(typer.core.TyperCommand):
+    """A command that has its outputs to itself while it works, see `apart`."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command. Raises: FileFormatError or WriteError before any work, for places that clash."""
+        with apart(ctx):
+            return super().invoke(ctx)
+
+
+class Commanding(typer.Typer):
+    """Commands of this kind, without saying so at each."""
+
+    def command(self, name: str | None = None, **how: Any) -> Any:
+        """Return the decorator of a command; options as typer's."""
+        return super().command(name, **{"cls": Command, **how})
 
 
 class Commands(typer.core.TyperGroup):
     """Commands whose errors of the library become one line and an exit code, here and nowhere else."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. Raises: typer.Exit with the code of bad input, an interruption, or a full disk."""
+        """Run the command. Raises: typer.Exit with the code of bad input, an interruption, a full disk or memory."""
         try:
-            with notes():
+            with notes(), apart(ctx):
                 return super().invoke(ctx)
         except WayforwardError as error:
             say(f"wayforward: {error}")
@@ -42,6 +61,12 @@ class Commands(typer.core.TyperGroup):
                 f"wayforward: A file cannot be written: {error.strerror}. Make room, or choose another place."
             )
             raise typer.Exit(NOT_WRITTEN) from None
+        except MemoryError:
+            say(
+                "wayforward: There is not enough memory for this. Give fewer people at once (--n, or --out FOLDER, "
+                "which works shard by shard), fewer --workers, or a machine with more."
+            )
+            raise typer.Exit(NO_MEMORY) from None
         except KeyboardInterrupt:
             say("wayforward: interrupted. The same command goes on where it stopped, if it writes a file.")
             raise typer.Exit(INTERRUPTED) from None
@@ -209,17 +234,3 @@ def save_figure(figure: Any, path: Path, **how: Any) -> None:
     """Write a figure of matplotlib, whole or not at all; its ending says as what. Raises: FileFormatError."""
     with plain_files.written(path) as half:
         figure.savefig(half, **how)
-
-
-def room_for(path: Path | None, endings: Sequence[str] = ()) -> None:
-    """Fail before the work, not after it. Raises: FileFormatError if the file could not be written later."""
-    if path is None or str(path) == "-":
-        return
-    if endings and path.suffix not in endings:
-        raise FileFormatError(f"'{path.name}' should end in {' or '.join(endings)}. Change the ending.")
-    if path.is_dir():
-        raise FileFormatError(f"'{path.name}' is a folder; name a file in it.")
-    if not path.parent.is_dir():
-        raise FileFormatError(
-            f"'{path}' cannot be written: there is no such folder. Make it, or choose another place."
-        )

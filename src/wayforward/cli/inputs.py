@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wayforward.cli.places import USES, Use, require_not_written
 from wayforward.data.user_tables import features_of, labels_of, read_table, without_label
 from wayforward.errors import (
     DataError,
@@ -110,6 +111,8 @@ class Inputs:
                 known[name] = Path(known[name])
         for name in ("favourable", "robust"):
             known[name] = tuple(known.get(name, ()))
+        files = (name for name in known if USES.get(name) is Use.READ)
+        require_not_written([(f"the saved answer (--{name})", Path(known[name])) for name in files])
         return cls(**known)
 
     def ready(self, id: str | None = None) -> Ready:

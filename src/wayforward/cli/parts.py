@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
@@ -20,14 +19,11 @@ from typing import Any, Self
 import numpy as np
 
 from wayforward.cli.console import plain, write_text
+from wayforward.cli.places import LOCK, OURS, hold, is_held
 from wayforward.errors import FileFormatError
-from wayforward.plain_files import make_folder, place_of
 from wayforward.recourse import Recourse
 
 _FORMAT = "wayforward.parts/1"
-_LOCK = "lock"
-# also what a process that was killed left half written, and parts of earlier versions
-_OURS = re.compile(r"manifest\.json|lock|people-\d+(\.half)?\.(parquet|json)|\.[\w-]+\.[0-9a-f]{16}(\.\w+)?")
 
 
 def fingerprint(*things: Any) -> str:
@@ -52,7 +48,7 @@ class Parts:
         self._held: int | None = None
         if folder is None:
             return
-        self._held = _hold(folder)
+        self._held = None if is_held(folder) else hold(folder)
         if self._manifest() != self._wanted():
             _empty(folder)
             write_text(folder / "manifest.json", json.dumps(self._wanted(), indent=2))
@@ -105,58 +101,15 @@ def forget(folder: Path | None) -> None:
     if folder is not None:
         _empty(folder)
         with suppress(OSError):
-            (folder / _LOCK).unlink(missing_ok=True)
+            (folder / LOCK).unlink(missing_ok=True)
             folder.rmdir()
-
-
-def _are_parts(folder: Path) -> bool:
-    """True if a folder has nothing in it that is not of this module."""
-    return all(_OURS.fullmatch(file.name) and not file.is_symlink() for file in folder.iterdir())
 
 
 def _empty(folder: Path) -> None:
     """Delete the parts in a folder, and nothing else."""
-    for file in [file for file in folder.iterdir() if _OURS.fullmatch(file.name) and file.name != _LOCK]:
+    for file in [file for file in folder.iterdir() if OURS.fullmatch(file.name) and file.name != LOCK]:
         with suppress(OSError):
             file.unlink()
-
-
-def _hold(folder: Path) -> int:
-    """Make the folder of the parts and keep others out of it, until what is returned is closed.
-
-    Raises: FileFormatError for a folder of somebody else's, and for one that another command writes to.
-    """
-    link, there = folder.is_symlink(), folder.exists()
-    if link or (there and not (folder.is_dir() and _are_parts(folder))):
-        raise FileFormatError(
-            f"'{folder.name}' is there already and holds something else than finished parts. Move it away, or choose "
-            "another output."
-        )
-    make_folder(folder)
-    with place_of(folder / _LOCK):
-        held = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o666)
-    if not _locked(held):
-        os.close(held)
-        raise FileFormatError(
-            f"Another command writes to '{folder.name.removesuffix('.parts')}' at this moment. Wait until it is done, "
-            "or choose another output."
-        )
-    return held
-
-
-def _locked(file: int) -> bool:
-    """Hold an open file for this process; False where another does. Where files cannot be held, nobody waits."""
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system that knows no locks
-        return True
-    return True
 
 
 def in_parts(

@@ -12,6 +12,7 @@ import numpy as np
 from wayforward.cli.console import number, room_for, say, steps, table, write_json
 from wayforward.cli.letters import kinds_for_people, letterhead, write_letters
 from wayforward.cli.parts import Parts, fingerprint, forget, in_parts
+from wayforward.cli.places import folder_beside
 from wayforward.errors import MethodError
 from wayforward.language import N_, gettext, marks, translated, use_language
 from wayforward.plain_files import make_folder
@@ -158,7 +159,7 @@ def answer(
         make_folder(letters)
     chosen = with_acts(chosen, acts, ready.schema)
     beside = next((p for p in (out, csv, report, json, letters) if p is not None and str(p) != "-"), None)
-    keep = None if beside is None else beside.with_name(beside.name + ".parts")
+    keep = None if beside is None else folder_beside(beside)
     got = run(
         ready,
         chosen,

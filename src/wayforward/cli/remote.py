@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from wayforward.answers.tables import csv_text
-from wayforward.cli.console import Commands, room_for, tell
+from wayforward.cli.console import Commanding, Commands, room_for, tell
 from wayforward.data.user_tables import read_table
 from wayforward.errors import DataError
 from wayforward.plain_files import read_text, write_text
@@ -27,7 +27,7 @@ Out = Annotated[
 
 def remote_app() -> typer.Typer:
     """Return a command for each public method of `Client`, in their order."""
-    app = typer.Typer(
+    app = Commanding(
         cls=Commands, callback=_server, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
         rich_markup_mode=None, help="Every act on a server that runs, for programs and shells.",
     )  # fmt: skip

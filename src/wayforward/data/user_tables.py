@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,16 @@ import numpy as np
 
 from wayforward.errors import DataError, FileFormatError, MissingExtra, did_you_mean, require
 from wayforward.model.zoo import label_gaps
-from wayforward.plain_files import require_once
+from wayforward.plain_files import bounded_lines, require_once
+
+MOST_VALUES = 200_000_000  # rows times columns of a table that is read whole: 1.6 GB of numbers
 
 
 def read_table(path: Path) -> Any:
     """A CSV (also .gz), TSV or Parquet file as a frame of the first table library that is installed.
 
-    Raises: DataError for an absent or empty file, or a column that is there twice; FileFormatError for one that cannot
-    be read; MissingExtra.
+    Raises: DataError for an absent or empty file, a column that is there twice, or more than MOST_VALUES values;
+    FileFormatError for one that cannot be read, or has a line of millions of characters; MissingExtra.
     """
     if path.is_dir():
         raise DataError(f"'{path}' is a folder. Name a file in it.")
@@ -33,24 +36,21 @@ def read_table(path: Path) -> Any:
     library = _table_library()
     try:
         frame = _read(library, path, kind)
-    except DataError:
+    except (DataError, MemoryError):
         raise
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         raise FileFormatError(
             f"'{path.name}' is not UTF-8: it has the byte 0x{byte:02x}. Save it as UTF-8 (iconv -f latin1 -t utf-8)."
         ) from None
-    except (ValueError, OSError, ArithmeticError, KeyError) as error:
-        if "empty" in str(error).lower() or "No columns" in str(error):
+    except Exception as error:  # polars and pyarrow have error trees of their own
+        why = _first_line(error, path)
+        if isinstance(error, ValueError | OSError) and ("empty" in why.lower() or "No columns" in why):
             raise DataError(
                 f"'{path.name}' is empty. A table needs a first line with the names of its columns."
             ) from None
         raise FileFormatError(
-            f"'{path.name}' cannot be read as {kind.upper()}: {_first_line(error, path)}"
-        ) from None
-    except Exception as error:  # polars and pyarrow have error trees of their own
-        raise FileFormatError(
-            f"'{path.name}' cannot be read as {kind.upper()}: {_first_line(error, path)}"
+            f"'{path.name}' cannot be read as {kind.upper()}: {why.rstrip('.')}. Save the table again."
         ) from None
     if not len(frame):
         raise DataError(f"'{path.name}' has no rows.")
@@ -76,7 +76,17 @@ def _table_library() -> Any:
 
 def _read(library: Any, path: Path, kind: str) -> Any:
     if kind == "parquet":
-        return library.read_parquet(path)
+        with suppress(MissingExtra):  # without pyarrow another library reads it
+            _look_at_parquet(path)
+        try:
+            return library.read_parquet(path)
+        except MemoryError:
+            raise
+        except Exception:  # notes of pandas in a file, about its index, may be about another table
+            if library.__name__ != "pandas":
+                raise
+            with require("pyarrow.parquet", extra="frames").ParquetFile(path) as file:
+                return file.read().replace_schema_metadata(None).to_pandas()
     separator = "," if kind == "csv" else "\t"
     require_once(_header(path, separator), path)
     if library.__name__ == "pandas":
@@ -84,11 +94,31 @@ def _read(library: Any, path: Path, kind: str) -> Any:
     return library.read_csv(path, separator=separator, infer_schema_length=None)
 
 
+def _look_at_parquet(path: Path) -> None:
+    """Read the end of a file, where its size is. Raises: DataError for a column that is there twice, or more values
+    than are read at once: one of a few bytes can stand for millions of equal rows.
+    """
+    with require("pyarrow.parquet", extra="frames").ParquetFile(path) as about:
+        names, rows = about.schema_arrow.names, about.metadata.num_rows
+    require_once(names, path)
+    require_few(path.name, rows, len(names))
+
+
+def require_few(name: str, rows: int, columns: int) -> None:
+    """Raise DataError for a table of more values than are read into memory at once."""
+    if rows * columns > MOST_VALUES:
+        raise DataError(
+            f"'{name}' has {rows:,} rows of {columns:,} columns; at most {MOST_VALUES:,} values are read at once. Give "
+            "fewer rows or columns, or answer --people shard by shard: --out FOLDER, or recommend_table in Python."
+        )
+
+
 def _header(path: Path, separator: str) -> list[str]:
     """The names in the first line that has any, as they stand there: readers of tables rename those that repeat."""
     opened = gzip.open if path.suffix.lower() == ".gz" else open
     with opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
-        return next((row for row in csv.reader(file, delimiter=separator) if row), [])
+        lines = bounded_lines(file, path.name, in_all=True)  # a row may have many
+        return next((row for row in csv.reader(lines, delimiter=separator) if row), [])
 
 
 def features_of(table: Any, label: str | None, source: str) -> Any:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from wayforward.errors import DataError, FileFormatError, require, suggest
-from wayforward.plain_files import as_path
+from wayforward.plain_files import as_path, bounded_lines, require_once
 
 PROBLEM = "wayforward.problem"  # a column of a shard: why its row is none
 _MEGABYTE = 1 << 20
@@ -126,16 +126,14 @@ def open_source(source: Any) -> TableSource:
     if kind in (".csv", ".tsv"):
         with _opened(path) as stream:
             try:
-                header = next(_reader(path, stream), [])
+                header = next(_reader(path, stream, first=True), [])
             except (csv.Error, UnicodeDecodeError, OSError) as error:
                 raise _unreadable(path, error) from None
         if not header:
             raise DataError(
                 f"'{path.name}' is empty. A table needs a first line with the names of its columns."
             )
-        double = next((name for name in header if header.count(name) > 1), None)
-        if double is not None:
-            raise DataError(f"'{path.name}' has the column '{double}' twice. Rename or drop one of them.")
+        require_once(header, path)
         return TableSource(path.name, tuple(header), (path,), text=True)
     raise FileFormatError(
         f"'{path.name}' is not read: tables are .csv, .tsv (also .gz) or .parquet. Convert it."
@@ -182,9 +180,10 @@ def _opened(path: Path) -> TextIO:
     return path.open(encoding="utf-8-sig", newline="")
 
 
-def _reader(path: Path, stream: TextIO) -> Iterator[list[str]]:
+def _reader(path: Path, stream: TextIO, first: bool = False) -> Iterator[list[str]]:
     tabs = path.name.lower().removesuffix(".gz").endswith(".tsv")
-    return csv.reader(stream, delimiter="\t" if tabs else ",", strict=True)
+    lines = bounded_lines(stream, path.name, in_all=first)
+    return csv.reader(lines, delimiter="\t" if tabs else ",", strict=True)
 
 
 def _text_blocks(path: Path, columns: list[str], rows: int) -> Iterator[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -395,7 +396,7 @@ def read_frame(table: Any, what: str) -> Any:
             f"The {what} table has a column named {unnamed[0]!r}, which is not a text. Give every column a text name, "
             f"for example with {way}."
         )
-    double = [name for name in names if names.count(name) > 1]
+    double = [name for name, count in Counter(names).items() if count > 1]
     if double:
         raise DataError(f"The {what} table has the column '{double[0]}' twice. Rename or drop one of them.")
     return frame

@@ -13,6 +13,7 @@ import numpy as np
 from wayforward.errors import FileFormatError
 from wayforward.impact.society.history import History
 from wayforward.plain_files import write_bytes
+from wayforward.tensor_files import read_npz
 
 _FORMAT = "wayforward society state 1"
 
@@ -33,8 +34,7 @@ def read_checkpoint(path: Path, names: set[str]) -> tuple[dict[str, np.ndarray],
     names: of the arrays that must be there.
     """
     try:
-        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = read_npz(path)
         stored = json.loads(bytes(arrays.pop("meta")).decode())
         known = stored["format"] == _FORMAT and names <= set(arrays)
         meta = {name: int(stored[name]) for name in ("round", "model_version", "decided_by")} | {

@@ -551,6 +551,12 @@ class Society:
         )
         if not fits or history.rounds != meta["round"] or history.people[-1].sum() != n:
             raise FileFormatError(f"'{path.name}' holds arrays that do not fit each other. Take it away.")
+        odd = _odd_values(arrays, len(history.names))
+        if odd:
+            raise FileFormatError(
+                f"'{path.name}' holds in '{odd}' values that no society has: not finite, or a state or group that is "
+                "not there. Take it away, or name another file."
+            )
         for name, key in keys.items():
             setattr(self, name, arrays[key])
         self._streams = Streams(keys_of(np.arange(n, dtype=float)[:, None], self.scenario.seed), 0)
@@ -561,6 +567,18 @@ class Society:
         if "trained_x" in arrays:
             self.trained = (arrays["trained_x"], arrays["trained_y"])
             self._fit_model()
+
+
+def _odd_values(arrays: Mapping[str, Any], groups: int) -> str:
+    """The name of an array of a file whose values nobody writes; "" if there is none."""
+    acting = arrays["status"] == ACTING
+    sound = {"goal": np.isfinite(arrays["goal"][acting]).all()}
+    sound |= {name: ((arrays[name] >= low) & (arrays[name] < high)).all() for name, low, high in (
+        ("status", OPEN, LEFT + 1), ("member", -1, groups),
+    )}  # fmt: skip
+    for name in ("x", "months", "trained_x", "trained_y"):
+        sound[name] = name not in arrays or np.isfinite(arrays[name]).all()
+    return next((name for name, is_sound in sound.items() if not is_sound), "")
 
 
 def _check_parameters(method: Method, given: Mapping[str, Any]) -> None:

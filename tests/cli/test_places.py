@@ -1,0 +1,225 @@
+"""Outputs of all commands: at places of their own, never an input's, and one command at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from wayforward.cli import console
+from wayforward.cli.app import app
+from wayforward.cli.places import USES, Use, apart, hold, is_path, use_of
+from wayforward.cli.remote import remote_app
+from wayforward.errors import FileFormatError, WriteError
+
+from .conftest import ASK, Shell
+
+
+def commands(command: Any, name: str = "wayforward") -> Iterator[tuple[str, Any]]:
+    """Every command below one, itself included, with its name as typed."""
+    yield name, command
+    for word, below in getattr(command, "commands", {}).items():
+        yield from commands(below, f"{name} {word}")
+
+
+def every() -> dict[str, Any]:
+    found = dict(commands(typer.main.get_command(app)))
+    found |= dict(commands(typer.main.get_command(remote_app()), "wayforward remote"))
+    try:
+        from wayforward_studies.commands import app as studies
+    except ImportError:
+        return found
+    return found | {"wayforward replicate": typer.main.get_command(studies)}
+
+
+EVERY = every()
+OUTPUTS = {
+    name: [p for p in one.params if use_of(p, name) not in (None, Use.READ)] for name, one in EVERY.items()
+}
+INPUTS = {name: [p for p in one.params if use_of(p, name) is Use.READ] for name, one in EVERY.items()}
+
+
+def context(name: str, **given: Any) -> Any:
+    one = EVERY[name]
+    made = typer.Context(one, info_name=name)
+    made.params = {p.name: given.get(p.name) for p in one.params}
+    return made
+
+
+def test_every_option_that_takes_a_path_has_a_use_of():
+    """An option that is added names what it does with its file, or this test names the option."""
+    unknown = {
+        f"{name} --{p.name}"
+        for name, one in EVERY.items()
+        for p in one.params
+        if is_path(p) and p.name not in USES and "remote" not in name  # there all but --out is read
+    }
+    assert not unknown
+    used = {p.name for one in EVERY.values() for p in one.params}
+    assert used >= set(USES)
+    assert sum(map(len, OUTPUTS.values())) > 60
+
+
+def test_every_command_holds_its_outputs():
+    own = (console.Command, console.Commands)
+    passed_on = ("wayforward remote", "wayforward replicate")
+    assert {
+        name for name, one in EVERY.items() if not isinstance(one, own) and name not in passed_on
+    } == set()
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if OUTPUTS[name]])
+def test_no_two_outputs_at_one_place_and_none_at_an_input(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.json").write_text("mine")
+    Path("link.json").symlink_to("a.json")
+    os.link("a.json", "hard.json")
+    Path("folder").mkdir()
+    for i, output in enumerate(OUTPUTS[name]):
+        for other in OUTPUTS[name][:i]:
+            for place in ("./a.json", "link.json", "hard.json", "new.json"):
+                first = "new.json" if place == "new.json" else "a.json"
+                with pytest.raises(FileFormatError, match="both name") as told:
+                    apart(context(name, **{output.name: place, other.name: first})).__enter__()
+                assert all(
+                    p.opts[0] in str(told.value) or p.name in str(told.value).lower() for p in (output, other)
+                )
+        for source in INPUTS[name]:
+            for read in (
+                "a.json",
+                ["b.json", "a.json"] if source.multiple or source.nargs == -1 else "a.json",
+            ):
+                for place in ("a.json", "link.json", "hard.json"):
+                    with pytest.raises(FileFormatError, match="reads: it would be overwritten"):
+                        apart(context(name, **{output.name: place, source.name: read})).__enter__()
+            if is_path(source):
+                with pytest.raises(FileFormatError, match="in the folder 'folder'"):
+                    apart(context(name, **{output.name: "folder/x.json", source.name: "folder"})).__enter__()
+    assert Path("a.json").read_text() == "mine"
+    assert {file.name for file in tmp_path.iterdir()} == {"a.json", "link.json", "hard.json", "folder"}
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if OUTPUTS[name]])
+def test_one_command_at_a_time_writes_a_place(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for output in OUTPUTS[name]:
+        with apart(context(name, **{output.name: "new.json"})):
+            shared = use_of(output, name) is Use.SHARED
+            for second in (output,) if shared else OUTPUTS[name]:
+                if shared:
+                    with apart(context(name, **{second.name: "new.json"})):
+                        continue
+                if use_of(second, name) is not Use.SHARED:
+                    with pytest.raises(FileFormatError, match="Another command writes to 'new.json'"):
+                        apart(context(name, **{second.name: "new.json"})).__enter__()
+        assert not list(tmp_path.iterdir())
+
+
+def test_a_lock_that_was_taken_away_meanwhile_is_none(tmp_path):
+    """Whoever waited for the lock of a command that is done holds nothing that anybody else sees."""
+    folder = tmp_path / "a.json.parts"
+    held = hold(folder)
+    won: list[int] = []
+
+    def try_often() -> None:
+        for _ in range(200):
+            try:
+                won.append(hold(folder))
+            except FileFormatError:
+                continue
+            return
+
+    other = threading.Thread(target=try_often)
+    other.start()
+    (folder / "lock").unlink()
+    os.close(held)
+    other.join()
+    assert len(won) == 1
+    with pytest.raises(FileFormatError, match="Another command"):
+        hold(folder)
+    os.close(won[0])
+
+
+def test_commands_refuse_before_any_work(shell: Shell):
+    before = {file.name: file.read_bytes() for file in shell.folder.iterdir()}
+    for line in (
+        f"{ASK} --out a.json --json a.json",
+        f"{ASK} --people people.csv --csv people.csv",
+        f"{ASK} --csv train.csv",
+        f"{ASK} --n 3 --letters people.csv",
+        f"{ASK} --n 3 --json schema.yaml",
+        "audit --data loan --html a.html --csv a.html",
+        "society loan --checkpoint a.npz --json a.npz",
+        "bench --data loan --html a.html --json a.html",
+        "schema infer train.csv --out train.csv",
+    ):
+        said = shell(line, code=2).output
+        assert said.startswith("wayforward: --"), said
+        assert {file.name: file.read_bytes() for file in shell.folder.iterdir()} == before
+
+
+def test_a_saved_answer_and_what_it_was_about_are_not_overwritten(shell: Shell):
+    shell(f"{ASK} --n 3 --out b.json")
+    kept = Path("b.json").read_bytes(), Path("train.csv").read_bytes()
+    assert (
+        "--json names 'b.json', which RECOURSE reads" in shell("evaluate b.json --json b.json", code=2).output
+    )
+    for line in ("evaluate b.json --json train.csv", "recheck b.json --csv train.csv"):
+        assert "which the saved answer (--train) reads" in shell(line, code=2).output
+    assert kept == (Path("b.json").read_bytes(), Path("train.csv").read_bytes())
+    shell("evaluate b.json --json ok.json")
+    shell("evaluate b.json --json ok.json")  # an output of before is replaced
+
+
+def test_what_goes_on_in_its_own_file_still_does(shell: Shell):
+    Path("my.yaml").write_text("data: loan\nmodel: lr\nrounds: 1\npeople: 60\nmeasure: 0\nworld: known\n")
+    shell("society my.yaml --checkpoint my.npz --json a.json")
+    shell("society my.yaml --checkpoint my.npz --json a.json --rounds 2")
+    assert json.loads(Path("a.json").read_text())["scenario"]["rounds"] == 2
+
+
+def test_a_pipe_that_nobody_reads_is_told_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("wayforward.cli.places._PATIENCE", 0.1)
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    with pytest.raises(WriteError, match="nobody reads"):
+        apart(context("wayforward methods", json="pipe")).__enter__()
+
+
+def test_the_output_by_its_name_in_a_pipe(tmp_path):
+    """/dev/stdout is '-': the numbers and nothing else, and a table of people too where it is a pipe."""
+    run = [sys.executable, "-m", "wayforward", "methods", "--json", "/dev/stdout"]
+    got = subprocess.run(run, cwd=tmp_path, capture_output=True, check=True)
+    assert len(json.loads(got.stdout)) > 20
+    code = "from wayforward.plain_files import write_text; write_text('/dev/stdout', 'all of it')"
+    got = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, check=True)
+    assert got.stdout == b"all of it"
+
+
+def test_too_little_memory_has_a_code_of_its_own(shell: Shell, monkeypatch):
+    def eats(*_: Any, **__: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("wayforward.data.user_tables.read_table", eats)
+    assert "not enough memory" in shell("schema infer train.csv", code=5).output
+
+
+def test_a_defect_is_not_told_as_done(monkeypatch, capsys):
+    from wayforward.cli import DEFECT, main
+
+    def fails(**_: Any) -> None:
+        raise RuntimeError("unforeseen")
+
+    monkeypatch.setattr("wayforward.cli.datasets.listing", lambda *_: fails())
+    with pytest.raises(SystemExit) as left:
+        main(["datasets"])
+    assert left.value.code == DEFECT
+    assert "unforeseen" in capsys.readouterr().err
