@@ -211,6 +211,7 @@ MISTAKES = {
     ),
     "the answers of a text": (lambda c: c.ask()["a"], DataError, "'a' names no people"),
     "the answers of nobody there": (lambda c: c.ask()[[0, 99]], DataError, "There is no person 99"),
+    "the answers of True": (lambda c: c.ask()[True], DataError, "True names no people"),
     "the answers by too few signs": (lambda c: c.ask()[[True]], DataError, "names no people"),
     "no answers to join": (lambda c: wf.Recourse.concat([]), DataError, r"parts=\[\] is no list of answers"),
     "wishes of 5": (lambda c: wf.Preferences.concat(5), PreferencesError, "parts is a int"),

@@ -343,14 +343,13 @@ class Recourse:
             who = np.array([int(who) % self.n])
         elif not isinstance(who, slice):
             places = np.asarray(who)
-            of_people = places.dtype.kind in "biu" and (places.dtype.kind != "b" or len(places) == self.n)
+            mask = places.dtype.kind == "b"
+            of_people = places.dtype.kind in "biu" and (not mask or places.shape == (self.n,))
             if isinstance(who, tuple) or places.ndim != 1 or (places.size and not of_people):
                 raise DataError(
                     f"{shown(who)} names no people. Give a number from 0 to {self.n - 1}, or several: [0, 3]."
                 )
-            beyond = (
-                places[:0] if places.dtype.kind == "b" else places[(places < -self.n) | (places >= self.n)]
-            )
+            beyond = places[:0] if mask else places[(places < -self.n) | (places >= self.n)]
             if beyond.size:
                 raise DataError(f"There is no person {beyond[0]}; people are numbered 0 to {self.n - 1}.")
         parts = {name: getattr(self, name)[who] for name in (*_PER_PERSON, "path")}
