@@ -7,7 +7,7 @@ import pytest
 
 from wayforward.errors import DataError
 from wayforward.groups import Groups
-from wayforward.schema import SchemaWarning
+from wayforward.schema import Feature, Schema, SchemaWarning
 from wayforward.testing.problems import case
 
 
@@ -63,6 +63,22 @@ def test_one_group_alone_compares_nothing() -> None:
         Groups.of("sex", ["f", "f"])
     with pytest.raises(DataError, match="no feature 'sex'"):
         Groups.of("sex", np.zeros((2, 9)), case("linear", "independent", 0, 40).problem.schema)
+
+
+def test_two_groups_of_one_name_are_none() -> None:
+    """The first one's figures were told of the second."""
+    with pytest.raises(DataError, match="two groups called 'a'"):
+        Groups("g", ("a", "a"), np.array([0, 1]))
+    with pytest.raises(DataError, match="'empty' has 0 groups, so"):
+        Groups.of("empty", [None, None])
+    one, two = Groups.of("x", ["a", "a and b"]), Groups.of("y", ["b and c", "c"])
+    assert one.cross(two).names[0] == "a and b and c" and len(set(one.cross(two).names)) == 4
+
+
+def test_a_feature_with_levels_is_not_cut() -> None:
+    schema = Schema((Feature(name="sex", kind="binary", levels=("f", "m")),))
+    with pytest.raises(DataError, match="'sex' has levels"):
+        Groups.of("sex", np.zeros((3, 1)), schema, cut=[0.5])
 
 
 def test_intersections_name_both() -> None:

@@ -33,7 +33,8 @@ class Groups:
     None where the model does not see it.
 
     Example: ``Groups.of("sex", people, schema)`` or ``Groups.of("region", labels)``.
-    Raises: DataError for labels that are no groups: a continuous quantity, fewer than two groups, or another length.
+    Raises: DataError for labels that are no groups: a continuous quantity, fewer than two groups, two of one name, or
+    another length.
     """
 
     name: str
@@ -51,9 +52,16 @@ class Groups:
             raise DataError(
                 f"A member of '{self.name}' has no name: {int(member.max())} with {len(self.names)} names."
             )
-        if len(self.names) < 2:
+        twice = sorted({name for name in self.names if self.names.count(name) > 1})
+        if twice:
             raise DataError(
-                f"'{self.name}' has {len(self.names)} group, so there is nothing to compare. "
+                f"'{self.name}' has two groups called '{twice[0]}', so that one would answer for the other. Name each "
+                "group once."
+            )
+        if len(self.names) < 2:
+            groups = "group" if len(self.names) == 1 else "groups"
+            raise DataError(
+                f"'{self.name}' has {len(self.names)} {groups}, so there is nothing to compare. "
                 "Give an attribute with two groups or more."
             )
 
@@ -69,7 +77,8 @@ class Groups:
         """Groups from labels (n,), or from people and their schema, where `name` is a feature.
 
         People are a table, or encoded (n, d); a row of a table that cannot be read belongs to no group. cut: edges
-        that make groups of a quantity: ``cut=[30, 60]`` gives 'below 30', '30 to 60', '60 and above'.
+        that make groups of a quantity, and of no feature with levels: ``cut=[30, 60]`` gives 'below 30', '30 to 60',
+        '60 and above'.
         Missing labels (None, NaN, '') belong to no group, with a warning. Raises: DataError, see the class.
         """
         name, feature = str(name), None
@@ -100,7 +109,9 @@ class Groups:
                     f"The people of '{name}' have shape {rows.shape}. Give a table, or rows of {schema.d} values each."
                 )
             column = rows[:, feature]
-            if one.has_levels and cut is None:
+            if one.has_levels and cut is not None:
+                raise DataError(f"'{name}' has levels, which are its groups. Leave cut out.")
+            if one.has_levels:
                 member = np.where(np.isnan(column), -1, np.nan_to_num(column)).astype(np.int64)
                 return cls(name, tuple(str(level) for level in one.levels), member, feature)._warned()
             labels = column
@@ -195,10 +206,13 @@ class Groups:
                 "Give the same people."
             )
         pairs = itertools.product(self._told_alone(), other._told_alone())
-        names = tuple(Translatable(partial(_both, a, b)) for a, b in pairs)
+        names = [Translatable(partial(_both, a, b)) for a, b in pairs]
+        for place, name in enumerate(names):  # of names that hold an "and" themselves two may read alike
+            if name in names[:place]:
+                names[place] = Translatable(partial(_numbered, name, place + 1))
         both = (self.member >= 0) & (other.member >= 0)
         member = np.where(both, self.member * len(other.names) + other.member, -1)
-        return Groups(f"{self.name} and {other.name}", names, member)
+        return Groups(f"{self.name} and {other.name}", tuple(names), member)
 
     def _told_alone(self) -> tuple[str, ...]:
         """Names that say what they are of where the attribute stands elsewhere: of a bare 'yes', 'no' or number."""
@@ -247,7 +261,7 @@ def _edges(cut: Any) -> np.ndarray:
 
 
 def _edge(value: float) -> str:
-    return marks(f"{value:g}")
+    return marks(f"{value:g}" if float(f"{value:g}") == value else f"{value:.12g}")
 
 
 def _between(low: float, high: float) -> str:
@@ -258,6 +272,10 @@ def _both(first: str, second: str) -> str:
     return pgettext(
         "where two groups meet", "{first} and {second}", first=translated(first), second=translated(second)
     )
+
+
+def _numbered(name: str, place: int) -> str:
+    return f"{translated(name)} ({place})"
 
 
 def _of(what: str, name: str) -> str:

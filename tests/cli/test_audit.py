@@ -39,7 +39,8 @@ def test_other_people_and_a_column_that_the_model_does_not_see(shell):
     got = shell(f"{ASK} --people people.csv --group region --json -")
     numbers = json.loads(got.output[got.output.index('{\n  "format"') : got.output.rindex("}") + 1])
     one = numbers["attributes"][0]
-    assert (one["seen_by_the_model"], one["without_a_label"], numbers["n"]) == (False, 1, 60)
+    assert (one["seen_by_the_model"], one["without_a_label"], numbers["n"]) == (False, 0, 59)
+    assert "1 person without a label" in got.output  # everybody less the two groups would tell of them
     assert "does not see" in one["twins"]["why_not"]
 
 
@@ -76,6 +77,11 @@ def test_models_trained_again(shell):
         ("--group age --group income --cut 3", "age, income"),
         ("--group age --cut age:old", "is no number"),
         ("--group age --cut income:3", "not among the groups"),
+        ("--group age --cut nan", "--cut nan is no finite number"),
+        ("--group age --cut 1e308", "no finite number, or too large"),
+        ("--group age --cut 300", "everybody is on one side"),
+        ("--group housing --cut housing:0.5", "'housing' has levels, which are its groups; leave --cut out"),
+        ("--group housing --language fr", "fr"),
         ("--group housing --correction none", "benjamini-hochberg"),
         ("--group housing --group housing", "twice"),
         ("--group housing --html page.txt", ".html"),

@@ -15,14 +15,19 @@ import pytest
 
 import wayforward as wf
 from wayforward.errors import DataError
+from wayforward.evaluate import stats
 from wayforward.groups import Groups
 from wayforward.impact.audit import Audit, audit, both_ways, report
 from wayforward.impact.audit.agreement import Agreement
+from wayforward.impact.audit.comparison import _notes
+from wayforward.impact.audit.figures import GroupFigures
 from wayforward.impact.audit.findings import findings, lead
 from wayforward.impact.audit.gaps import Gap, correct, corrected, mean_gap, rate_gap
 from wayforward.impact.audit.page import render
 from wayforward.impact.audit.proved import proved_by_group
+from wayforward.impact.audit.suppression import _guarded, left_alone
 from wayforward.impact.audit.worst_off import worst_off
+from wayforward.impact.privacy import steps_of_enough
 from wayforward.impact.summaries.globe_ce import GlobeCe
 from wayforward.language import in_english, translated, use_language
 from wayforward.model import train, wrap
@@ -233,7 +238,7 @@ def test_odd_groups_are_told_and_not_compared():
     assert by["alone"].figures["cost"].n == 0
     assert one.unlabelled == made.member.tolist().count(-1)
     notes = " ".join(one.notes)
-    assert "Nobody belongs to the group “empty”" in notes and "alone" in notes
+    assert "Nobody of the people looked at belongs to the group “empty”" in notes and "alone" in notes
     every = replace(got.overall, found=got.refused, answered=got.refused)
     assert "All of these have a plan that was checked and works" in lead(
         replace(got, overall=every, answered=got.refused)
@@ -249,7 +254,8 @@ def test_odd_groups_are_told_and_not_compared():
 
 
 @pytest.mark.parametrize(("others", "guarded"), [(["a", "b", "rare"], True), (["a", "b", "b"], False)])
-def test_a_group_of_two_cannot_be_had_by_subtraction_or_the_page_says_so(others, guarded):
+def test_a_group_of_two_cannot_be_had_by_subtraction(others, guarded):
+    """A second small group is withheld, too; where there is none, the two are left out of everything, as is said."""
     x = people(200, 7)
     labels = np.array(["a", "b"] * 100, dtype=object)
     labels[np.flatnonzero(~lender().reached(x)[0])[:2]] = "pair"
@@ -260,12 +266,11 @@ def test_a_group_of_two_cannot_be_had_by_subtraction_or_the_page_says_so(others,
         summaries=["globe-ce"], others=[lender().model],
     )  # fmt: skip
     one = got["club"]
-    assert {g.name for g in one.groups if g.hidden} == ({"pair", "rare"} if guarded else {"pair"})
-    assert "could be worked out" in " ".join(
-        one.notes
-    )  # of another group how its people fared is withheld at least
-    assert [g.name for g in one.groups if g.counts_withheld and not g.hidden] == ([] if guarded else ["a"])
-    assert ("takes all other groups from everybody" in " ".join(one.notes)) != guarded
+    assert {g.name for g in one.groups if g.hidden} == ({"pair", "rare"} if guarded else set())
+    assert ("could be worked out" in " ".join(one.notes)) == guarded
+    assert not [g.name for g in one.groups if g.counts_withheld and not g.hidden]
+    assert ("2 people without a label, or in groups of fewer than 3" in " ".join(got.notes)) != guarded
+    assert got.n == (200 if guarded else 198) == sum(g.people for g in got["sex"].groups)
     text = got.to_dict()
     for attribute in text["attributes"]:
         assert all(g["people"] is None or g["people"] == 0 or g["people"] >= 3 for g in attribute["groups"])
@@ -537,6 +542,132 @@ def test_shares_of_two_answered_are_withheld_in_the_first_sentence_too():
     assert told["overall"]["found"] is None and not told["proved"]["groups"] and not told["fixed"]["groups"]
 
 
+def numbers_in(plain) -> list[float]:
+    if isinstance(plain, dict):
+        return [number for value in plain.values() for number in numbers_in(value)]
+    if isinstance(plain, (list, tuple)):
+        return [number for value in plain for number in numbers_in(value)]
+    return [float(plain)] if isinstance(plain, float) else []
+
+
+@lru_cache(maxsize=2)
+def of_few(seed: int) -> tuple[Audit, np.ndarray, np.ndarray]:
+    """An audit of a group of three, one of four, one of nine refused people and two large ones; costs and labels."""
+    x = people(170, seed)
+    refused = np.flatnonzero(~lender().reached(x)[0])
+    label = np.where(np.arange(len(x)) % 2, "many", "more").astype(object)
+    for name, some in (("three", refused[:3]), ("four", refused[3:7]), ("nine", refused[7:16])):
+        label[some] = name
+    groups = [Groups.of("club", label), Groups.of("sex", x, SCHEMA)]
+    got = audit(lender(), x, groups, society=False, summaries=("tree", "globe-ce"), seed=seed)
+    return got, wf.recommend(lender(), x[refused], seed=seed).cost[:, 0], label[refused]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_somebody_pays_is_no_number_of_an_audit(seed):
+    """Medians, ends of intervals and budgets were somebody's own cost, and the spread of three told all of them."""
+    got, cost, label = of_few(seed)
+    told = np.array(numbers_in(got.to_dict()))
+    assert np.abs(told[:, None] - cost[np.isfinite(cost)]).min() > 1e-9
+    for group in got["club"].groups:
+        mine = cost[label == group.name]
+        for name in ("cost", "burden", "cost_all"):
+            mean = group.figures[name]
+            few = len(mine) < 10
+            assert mean.n == len(mine) and np.isfinite(mean.value)
+            assert np.isnan([mean.low, mean.high, mean.median]).all() == few
+        assert (not any(e.n for e in (*group.served, *group.needed)) and not group.curve) == few
+        assert not few or not any(
+            g.metric in ("cost", "burden") and group.name in (g.first, g.second) for g in got.gaps
+        )
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_spreads_and_shares_within_a_budget_leave_ten_plans_or_none(seed):
+    """Squares add up, and so do people within a budget: of everybody less all groups told, too."""
+    got, cost, _ = of_few(seed)
+    for one in got.attributes:
+        for told in (
+            [g.found for g in one.groups if np.isfinite(g.figures["cost"].std)],
+            [g.found for g in one.groups if g.served and g.served[0].n],
+            [g.found for g in one.groups if g.curve],
+        ):
+            rest = got.overall.found - sum(told)
+            assert min(told, default=10) >= 10 and (rest == 0 or rest >= 10 or not told)
+    for part in [got.overall, *got["club"].groups]:
+        counts = np.round(np.array([0.0, *part.curve]) * part.answered, 6)
+        assert not len(part.curve) or np.diff(np.unique(counts)).min() >= 3
+    for shares, e in zip((0.25, 0.5, 0.75, 0.9), got.overall.needed, strict=True):
+        assert (
+            np.isnan(e.value) or (cost > e.value).sum() >= 2 and abs((cost <= e.value).mean() - shares) < 0.06
+        )
+
+
+def test_a_curve_rises_by_three_or_more_and_ends_where_it_ended():
+    for total in range(10, 16):
+        told = steps_of_enough(np.arange(total + 1), total)
+        assert told[-1] == total and np.diff(np.unique(told)).min() >= 3 and told[0] == 0
+        assert (told <= np.arange(total + 1)).all() and (np.arange(total + 1) - told)[6:].max() <= 2
+
+
+def test_what_one_pays_does_not_follow_where_no_plan_counts_as_the_dearest():
+    """One of those answered has a plan: the mean over all, less what the others count, was what that one pays."""
+    data, x = people(400, 18), people(200, 17)
+    x[:, 1], x[:, 2] = 79, np.minimum(x[:, 2], 3900)
+    x[0, 1] = data[:, 1] = 30
+
+    def score(rows: np.ndarray) -> np.ndarray:
+        return ((rows[:, 1] != 79) & (rows[:, 2] >= 4000)).astype(float)
+
+    problem = Problem(
+        SCHEMA, wrap(score, SCHEMA, takes="array", classes=(0, 1)), Target(favourable=1), data=data
+    )
+    sex = Groups.of("sex", x, SCHEMA)
+    got = audit(problem, x, sex, "nearest-observable", beside=None, society=False, summaries=())
+    assert (got.overall.found, got.overall.answered, got.overall.figures["usable"].n) == (1, 200, 200)
+    assert got.overall.figures["cost_all"].n == 0 and not any(g.metric == "cost_all" for g in got.gaps)
+    assert not got.budgets and not any(one.simpson for one in got.attributes) and "withheld" in render(got)
+
+
+@pytest.mark.parametrize("accepted", [False, True])
+def test_who_has_no_label_is_not_told_apart(accepted):
+    """Everybody less the two groups was one person without a label: they are left out of every number, as is said."""
+    x = people(200, 7)
+    label = np.array(["a", "b"] * 100, dtype=object)
+    label[np.flatnonzero(lender().reached(x)[0] == accepted)[0]] = None
+    with pytest.warns(SchemaWarning):
+        club = Groups.of("club", label)
+    got = audit(lender(), x, [club, Groups.of("sex", x, SCHEMA)], beside=None, society=False, summaries=())
+    for one in got.attributes:
+        for count in ("people", "refused", "answered", "found"):
+            assert sum(getattr(g, count) for g in one.groups if not g.counts_withheld) <= getattr(
+                got.overall, count
+            )
+        assert one.crossed or sum(g.people for g in one.groups) == got.n == 199
+    assert "club: 1 person without a label" in " ".join(got.notes) and "club: 1 person without" in render(got)
+    label[:3] = None
+    with pytest.warns(SchemaWarning):
+        three = Groups.of("club", label)
+    assert (
+        left_alone([three], 10)[0].sum() == 0
+    )  # of three or four together everybody less the groups may tell
+
+
+def test_a_group_that_guards_another_is_not_said_to_be_small():
+    """'b (32)' was told to have fewer than ten people answered."""
+    a = GroupFigures("a", 40, 32, 32, 30, 1, 1, True, True, {}, ())
+    figures = (a, replace(a, name="b", compared=False, counts_withheld=True, withheld=True))
+    assert not any("b (32)" in note for note in _notes(figures, False, True, 10, 3))
+
+
+def test_no_mean_of_few_rules_tells_what_two_pay():
+    def mean(n: int) -> stats.Estimate:
+        return stats.Estimate(0.5, 0.4, 0.6, n) if n >= 3 else stats.NOTHING
+
+    assert [e.n for e in _guarded([mean(20), mean(12), mean(2)], mean(34), 3)] == [20, 0, 0]
+    assert [e.n for e in _guarded([mean(20), mean(12)], mean(32), 3)] == [20, 12]
+
+
 def figures_of(part, people):
     """Everything that a part of the JSON tells by group, as {attribute: {group: people behind it}}."""
     out = {}
@@ -752,12 +883,13 @@ def test_strange_names_are_told_as_they_are(name: str):
 
 def test_names_are_escaped():
     x = people(120, 10)
-    hostile = "<script>alert(1)</script>"
+    hostile = "<script>alert(1)</script>\x1b[2J"
     got = audit(
         lender(), x, Groups.of(hostile, [hostile, "b"] * 60), "nearest-observable", beside=None, society=False
     )
     page = render(got)
-    assert "<script" not in page and "alert(1)" in page
+    assert "<script" not in page and "alert(1)" in page and "<svg" in page
+    assert not [c for c in page if ord(c) < 32 and c not in "\n\t"]  # in its figures, too
 
 
 # -- gaps and corrections ----------------------------------------------------------------------------------------

@@ -699,3 +699,8 @@ def test_a_checkpoint_is_believed_in_nothing_that_it_says_of_its_size(tmp_path: 
             assert odd.name in str(error.value)
         else:
             assert simulate(scenario, rectangle_setting(), method=Follow(), checkpoint=odd).same(expected)
+
+
+def test_two_groups_are_not_called_alike() -> None:
+    with pytest.raises(DataError, match="calls two groups 'a'"):
+        Scenario(group_names=("a", "a"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from wayforward.answers import words
 from wayforward.errors import require
+from wayforward.language import visible
 from wayforward.palette import BLUE, BROWN, GREEN, GREY, INK, ORANGE, PURPLE
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def percent_ticks(axis: Axis, share: bool = False) -> None:
 def wrap_label(text: str, width: int, lines: int = 2) -> str:
     """Break text into at most `lines` lines of about `width` characters; longer text ends in an ellipsis."""
     out: list[str] = []
-    for word in " ".join(text.split()).split(" "):
+    for word in " ".join(visible(text).split()).split(" "):
         if out and len(out[-1]) + 1 + len(word) <= width:
             out[-1] += " " + word
         else:

@@ -29,7 +29,7 @@ from wayforward.answers.figure_style import (
 from wayforward.answers.tables import features_asked, group_table
 from wayforward.answers.text import cost_unit, outcome_label, outcome_text
 from wayforward.errors import DataError, require
-from wayforward.language import gettext, ngettext, pgettext
+from wayforward.language import gettext, ngettext, pgettext, visible
 from wayforward.palette import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PURPLE
 from wayforward.public import public
 from wayforward.recourse import Outcome, Recourse
@@ -212,7 +212,7 @@ def svg(figure: Figure, name: str, title: str, description: str) -> str:
         'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
         f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>'
     )
-    return start + text[text.index(">") + 1 :].strip()
+    return visible(start + text[text.index(">") + 1 :].strip())  # names in it are somebody's
 
 
 def _one_change(ax: Axes, row: int, one: Recourse, option: int, j: int) -> None:

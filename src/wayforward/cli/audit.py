@@ -20,7 +20,7 @@ from wayforward.cli.inputs import (
     trained_again,
 )
 from wayforward.data.user_tables import read_table, without_label
-from wayforward.errors import DataError, did_you_mean
+from wayforward.errors import DataError, did_you_mean, is_number
 from wayforward.language import N_, Translatable, gettext, marks, use_language
 
 if TYPE_CHECKING:
@@ -50,10 +50,13 @@ def look(
     from wayforward.impact.audit import audit
     from wayforward.impact.audit.findings import findings
     from wayforward.impact.audit.page import render
+    from wayforward.impact.audit.suppression import left_alone
     from wayforward.impact.audit.wording import with_titles
     from wayforward.impact.summaries import summariser
 
     started = time.perf_counter()
+    with use_language(language):  # complains of an unknown one before any work
+        pass
     room_for(html, (".html",))
     room_for(csv, (".csv",))
     room_for(json)
@@ -73,6 +76,9 @@ def look(
     if question.preferences is not None:
         wishes = read_wishes(question.preferences, problem.schema, x, replace(question, n=None))
     others = _trained_again(question, prepared, again)
+    read = np.setdiff1d(np.arange(len(x)), list(odd))
+    # Whom the audit leaves out is in no other number either.
+    read = read[~left_alone([one.take(read) for one in attributes], smallest)[0]]
     with _stages() as progress:
         got = audit(
             problem, frame if odd else x, attributes, chosen, preferences=wishes, most=most, smallest=smallest,
@@ -87,12 +93,13 @@ def look(
         got.meta["lets_people_act"] = lets_people_act(load(question.data))
     if honest:
         say("holding the offers against what else exists ...")
-        got.meta["honesty"] = _honesty(question, prepared, chosen, x, odd, attributes, others, wishes, honest)
+        got.meta["honesty"] = _honesty(
+            question, prepared, chosen, x, read, attributes, others, wishes, honest
+        )
     got.meta["seconds"] = round(time.perf_counter() - started, 1)
     got.meta["yes_means"] = prepared.yes_means
     got.meta["method_in_words"] = chosen.summary
     truth = _truth(question, prepared)
-    read = np.setdiff1d(np.arange(len(x)), list(odd))
     if truth is not None:
         got.meta["quality"] = _quality(problem.reached(x[read])[0], truth[read])
         got.meta["quality"]["weighted"] = question.model in _MODELS and _is_rare(prepared.labels)
@@ -116,13 +123,15 @@ def look(
 
 
 def _honesty(
-    question: Inputs, prepared: Prepared, chosen: Any, x: np.ndarray, odd: Any, attributes: list[Groups],
+    question: Inputs, prepared: Prepared, chosen: Any, x: np.ndarray, read: np.ndarray, attributes: list[Groups],
     others: list[Any], wishes: Any, most: int,
 ) -> dict[str, Any]:  # fmt: skip
-    """Examine offers to at most so many refused people, beside models trained again that are as good within 1 %."""
+    """Examine offers to at most so many refused people of those at positions read (m,), beside models trained again
+    that are as good within 1 %."""
     from wayforward.evaluate.robustness import near_best
     from wayforward.groups import Groups
     from wayforward.impact.honesty import honesty
+    from wayforward.impact.privacy import FEWEST
 
     problem = prepared.problem
     rows, labels = prepared.train, prepared.labels
@@ -130,8 +139,9 @@ def _honesty(
         rows, labels = prepared.test, prepared.test_labels.astype(np.int64)
     as_good = near_best([problem.model, *others], problem.schema, problem.schema.encode(rows), labels)
     good = [model for model in as_good if model is not problem.model]
-    read = np.setdiff1d(np.arange(len(x)), list(odd))
     refused = read[~problem.reached(x[read])[0]]
+    if 0 < len(refused) - most < FEWEST:
+        most = len(refused)  # or what the audit says of all, less this, would tell of those who are left
     some = np.sort(np.random.default_rng(question.seed).permutation(refused)[:most])
     offered = chosen.fit(problem).recommend(
         x[some], preferences=None if wishes is None else wishes.take(some), seed=question.seed
@@ -220,16 +230,28 @@ def _groups(
         if name in schema.names:
             feature = schema[name]
             cut = edges.get(name)
+            if cut is not None and feature.has_levels:
+                raise DataError(f"'{name}' has levels, which are its groups; leave --cut out.")
             if cut is None and not feature.has_levels:
                 cut = _thirds(name, x[:, schema.index(name)])
-            out.append(Groups.of(name, x, schema, cut=cut))
+            out.append(_several(Groups.of(name, x, schema, cut=cut), edges.get(name)))
             continue
         column = _column(frame, name, schema.names)
         cut = edges.get(name)
         if cut is None and _is_quantity(column):
             cut = _thirds(name, column.astype(np.float64))
-        out.append(Groups.of(name, column, cut=cut))
+        out.append(_several(Groups.of(name, column, cut=cut), edges.get(name)))
     return out
+
+
+def _several(groups: Groups, edges: list[float] | None) -> Groups:
+    """Return the groups as they are. Raises: DataError where a cut leaves everybody in one."""
+    if edges and np.count_nonzero(groups.sizes) < 2:
+        cuts = " ".join(f"--cut {groups.name}:{edge:g}" for edge in edges)
+        raise DataError(
+            f"{cuts} cuts nothing: everybody is on one side. Choose values that lie between those of people."
+        )
+    return groups
 
 
 def _column(frame: Any, name: str, known: Sequence[str]) -> np.ndarray:
@@ -275,6 +297,10 @@ def _edges(cuts: Sequence[str], names: Sequence[str], quantities: list[str]) -> 
             edge = float(value)
         except ValueError:
             raise DataError(f"--cut {text} is no number. Write --cut 30, or --cut {name}:30.") from None
+        if not is_number(edge):
+            raise DataError(
+                f"--cut {text} is no finite number, or too large. Write --cut 30, or --cut {name}:30."
+            )
         out.setdefault(name, []).append(edge)
     return {name: sorted(set(found)) for name, found in out.items()}
 

@@ -162,6 +162,30 @@ def test_a_family_of_one_line_changes_nothing_and_a_stricter_one_everything(
     assert family(problem, offered, []).models == 0
 
 
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_of_few_people_honesty_tells_no_more_than_an_audit(
+    problem: wf.Problem, refused: np.ndarray, n: int
+) -> None:
+    """What the one refused person pays, under each model, and what they gain by lying, was in the JSON of an audit."""
+    groups = Groups("g", ("a", "b"), np.arange(n) % 2)
+    offered = wf.recommend(problem, refused[:n])
+    got = honesty(problem, offered, groups=groups, models=[line(OFFSET - 0.1)], boxes=50).to_dict()
+    told = [one for one in got["offers"].values() if isinstance(one, dict)]
+    told += [one["cheaper"] for one in got["offers"]["yardsticks"]]
+    told += [one for one in got["family"].values() if isinstance(one, dict)]
+    told += [share for one in got["misreports"] for share in one["turned"]]
+    assert len(told) > 15 and not got["offers"]["gaps"]
+    assert all(one["least"] is None for one in got["misreports"])
+    cost, costs, rank = (got["family"][name] for name in ("cost", "costs", "rank"))
+    if n < 3:
+        assert all(one["value"] is None and one["n"] == 0 for one in told)
+        assert (got["offers"]["people"], cost, costs, rank) == (None, None, [None], None)
+        return
+    assert got["offers"]["people"] == n and isinstance(rank, int)
+    assert got["offers"]["excess"]["std"] is got["family"]["spread"]["low"] is None
+    assert cost == float(f"{offered.cost[:, 0].mean():.1e}") and cost not in offered.cost
+
+
 def test_the_whole_is_plain_data_and_errors_name_what_is_wrong(
     problem: wf.Problem, refused: np.ndarray
 ) -> None:

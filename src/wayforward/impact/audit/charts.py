@@ -187,7 +187,7 @@ def _dots(ax: Axes, values: Sequence[Estimate | None], marker: str, colour: str,
         ax.plot([e.low, e.high], [y, y], color=GREY, lw=2)
         ax.plot(e.value, y, marker=marker, color=colour, ms=7)
         ax.text(e.value, y - 0.17, how.value(e.value), ha="center", va="bottom", fontsize=9)
-        highest = max(highest, e.high)
+        highest = max(highest, e.value if np.isnan(e.high) else e.high)
     ax.set_xlim(0, (highest or 1.0) * 1.12)
     if how in (SHARES, COSTS):
         percent_ticks(ax.xaxis, share=how is SHARES)

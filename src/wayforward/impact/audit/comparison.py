@@ -20,7 +20,7 @@ from wayforward.impact.audit.suppression import (
     suppress_small_groups,
 )
 from wayforward.impact.audit.wording import EVERYBODY_ELSE
-from wayforward.impact.privacy import FEWEST
+from wayforward.impact.privacy import FEWEST, FEWEST_SPREAD, rounded
 from wayforward.language import Translatable, gettext, translated
 from wayforward.shapes import Ints, Mask
 
@@ -146,7 +146,11 @@ def _notes(
     empty = [f.name for f in figures if not f.people]
     if empty and not crossed:
         notes.append(
-            Translatable(lambda: gettext("Nobody belongs to the group {names}.", names=quoted_list(empty)))
+            Translatable(
+                lambda: gettext(
+                    "Nobody of the people looked at belongs to the group {names}.", names=quoted_list(empty)
+                )
+            )
         )
     spared = [f.name for f in shown if f.people and not f.refused]
     if spared:
@@ -176,7 +180,7 @@ def _notes(
                 )
             )
         )
-    part = [(f.name, f.answered) for f in shown if f.compared_refused and not f.compared]
+    part = [(f.name, f.answered) for f in shown if f.compared_refused and f.answered < smallest]
     small = [(f.name, f.answered) for f in shown if f.answered and not f.compared_refused]
     if part and anything:
         notes.append(
@@ -235,8 +239,11 @@ def _gaps(
             else:
                 estimate, p = mean_gap(values, *answered, measured.seed)
             sides = [values[side][np.isfinite(values[side])] for side in answered]
-            if metric not in RATES and min(side.size for side in sides) < measured.fewest:
-                continue  # a mean of so few would tell of a person
+            if metric not in RATES:
+                plans = min(int((measured.has_cost & side).sum()) for side in answered)
+                if plans < max(measured.fewest, FEWEST_SPREAD):
+                    continue  # its interval and its p-value would tell how far apart so few stand
+                p = rounded(p)  # or, with the spread of one side, it would be the exact one of the other
         first, second = (float(side.mean()) if side.size else float("nan") for side in sides)
         counts = sides[0].size, sides[1].size
         out.append(Gap(attribute, metric, *names, estimate, (first, second), counts, p))

@@ -18,6 +18,7 @@ from wayforward.errors import WayforwardError
 from wayforward.evaluate import stats
 from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.impact.audit.gaps import plain_number
+from wayforward.impact.privacy import FEWEST, FEWEST_SPREAD, alone, around, of_enough, steps_of_enough
 from wayforward.language import N_
 from wayforward.lazy import Renamed, cached_property
 from wayforward.public import public
@@ -230,6 +231,7 @@ def group_figures(measured: Measured, name: str, member: Mask) -> GroupFigures:
     acted = measured.judged.acted[mine & measured.has_cost]
     few = 0 < len(acted) < measured.fewest  # so few plans that what they cost and change is that of a person
     acted = acted[: 0 if withheld or few else None]
+    spread = not withheld and counted["usable"] >= FEWEST_SPREAD
     d = measured.x.shape[1]
     enough = max(measured.smallest, measured.fewest)
     return GroupFigures(
@@ -244,9 +246,9 @@ def group_figures(measured: Measured, name: str, member: Mask) -> GroupFigures:
         compared_refused=int(member.sum()) >= enough,
         figures=_estimates(measured, member, mine, withheld),
         acted_on=tuple(float(v) for v in acted.mean(0)) if len(acted) else (float("nan"),) * d,
-        served=tuple(NOTHING if few else stats.rate(cost <= b * (1 + 1e-12)) for b in measured.budgets),
-        needed=tuple(NOTHING if few else _cost_to_serve(cost, share) for share in SHARES_SERVED),
-        curve=tuple(float((cost <= b).mean()) for b in measured.grid) if len(cost) and not few else (),
+        served=tuple(stats.rate(cost <= b * (1 + 1e-12)) if spread else NOTHING for b in measured.budgets),
+        needed=tuple(_cost_to_serve(cost, share) if spread else NOTHING for share in SHARES_SERVED),
+        curve=_curve(cost, measured.grid) if spread else (),
         withheld=withheld,
         counts_withheld=withheld,
     )
@@ -263,27 +265,44 @@ def _estimates(measured: Measured, member: Mask, mine: Mask, withheld: bool) -> 
             found[key] = share if share.n >= measured.fewest else NOTHING
         else:
             means[key] = values[mine]
-    found |= {
-        key: e if e.n >= measured.fewest else NOTHING
-        for key, e in stats.means(means, seed=measured.seed).items()
-    }
+    plans = int((measured.has_cost & mine).sum())
+    for key, e in stats.means(means, seed=measured.seed).items():
+        # What counts no plan as the dearest tells what those who have one pay, of how many it ever is.
+        enough = e.n >= measured.fewest and not 0 < plans < measured.fewest
+        found[key] = (
+            NOTHING if not enough else alone(e) if plans < FEWEST_SPREAD else of_enough(e, means[key])
+        )
     if withheld:
         found = {key: e if key == "refused" else NOTHING for key, e in found.items()}
     return {key: found[key] for key in MEANING if key in found}
 
 
-def _cost_to_serve(cost: Floats, share: float) -> Estimate:
-    """Return the least cost within which a share of the group is served, inf where it never is.
+def _curve(cost: Floats, grid: Sequence[float]) -> tuple[float, ...]:
+    """Return the share whose cost (n,) stays within each of `grid`, in steps that are of three people or more."""
+    counts = np.searchsorted(np.sort(cost), grid, side="right")
+    return tuple(float(v) for v in steps_of_enough(counts, int(np.isfinite(cost).sum())) / len(cost))
 
-    The interval is that of order statistics.
+
+def _cost_to_serve(cost: Floats, share: float) -> Estimate:
+    """Return about the least cost within which a share of the group is served, inf where it never is.
+
+    The interval is that of order statistics. Each is the mean of the three costs around it, so that it is nobody's own,
+    and NaN where fewer than three people have less or more.
     """
     from scipy.stats import binom
 
     n = len(cost)
     if not n:
         return NOTHING
-    ranked = np.sort(cost)
+    plans = np.sort(cost[np.isfinite(cost)])
     low, high = binom.ppf(0.025, n, share), binom.ppf(0.975, n, share)
-    at = [int(np.clip(np.ceil(v) - 1, 0, n - 1)) for v in (share * n, low, high + 1)]
-    value, least, greatest = (float(ranked[i]) for i in at)
-    return Estimate(value, least, greatest, n)
+    ranks = [int(np.clip(np.ceil(v), 1, n)) for v in (share * n, low, high + 1)]
+    value, least, greatest = (_at_rank(plans, n, rank) for rank in ranks)
+    return NOTHING if np.isnan(value) else Estimate(value, least, greatest, n)
+
+
+def _at_rank(plans: Floats, n: int, rank: int) -> float:
+    """Return the cost of this rank (from 1) of n people, of whom some have plans (rising), as it may be told."""
+    if rank > len(plans):
+        return float("inf")
+    return around(plans, rank) if FEWEST <= rank <= n - FEWEST else float("nan")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from wayforward.answers import words
 from wayforward.answers.words import in_quotes
 from wayforward.impact.audit.wording import those_of, with_interval, yes_or_no
+from wayforward.impact.privacy import FEWEST
 from wayforward.language import gettext, ngettext
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ def text(audit: Audit) -> list[str]:
     if not found:
         return []
     offers, family = found["offers"], found["family"]
+    if offers["people"] is None:
+        return [gettext("Withheld: offers to fewer than {n} people would tell of each.", n=FEWEST)]
     out = [
         gettext(
             "Offers to {n}, a sample, are held against what {methods} find together. A cheaper option that is known is "
@@ -58,7 +61,19 @@ def text(audit: Audit) -> list[str]:
                     second=those_of(gap["second"]), two=words.percent(gap["values"][1], 1),
                 )
             )  # fmt: skip
-    if family["models"]:
+    if family["models"] and family["rank"] is None:
+        out.append(
+            ngettext(
+                "Under {n} other model as good as this one, {refusal} of the refused people would be accepted by some, "
+                "and {option} of the offers be refused by some. What they cost people is withheld: too few are served "
+                "by all.",
+                "Under {n} other models as good as this one, {refusal} of the refused people would be accepted by "
+                "some, and {option} of the offers be refused by some. What they cost people is withheld: too few are "
+                "served by all.",
+                family["models"], refusal=_share(family["refusal"]), option=_share(family["option"]),
+            )
+        )  # fmt: skip
+    elif family["models"]:
         out.append(
             ngettext(
                 "Under {n} other model as good as this one, {refusal} of the refused people would be accepted by some, "
@@ -116,7 +131,7 @@ def _share(estimate: dict[str, Any] | None, interval: bool = False) -> str:
     if estimate is None:
         return "–"
     if not estimate["n"] or estimate["value"] is None:
-        return gettext("not measured")
+        return gettext("not told")  # of too few people, or not measured
     value = words.percent(estimate["value"], 1)
     if not interval:
         return value

@@ -33,7 +33,7 @@ from wayforward.impact.audit.wording import (
     unit_of,
     with_titles,
 )
-from wayforward.language import N_, gettext, ngettext, translated, use_language
+from wayforward.language import N_, gettext, ngettext, translated, use_language, visible
 from wayforward.plain_files import as_path, write_text
 from wayforward.public import public
 
@@ -120,7 +120,7 @@ def _rendered(audit: Audit, title: str) -> str:
             notes=list(audit.notes),
         )
     )
-    return text
+    return visible(text)  # names of groups are somebody's, also within a sentence
 
 
 def _without_spared_parts(audit: Audit) -> Audit:
@@ -519,11 +519,12 @@ def _served(one: Summary) -> str:
 def _summaries_figure(audit: Audit) -> Any:
     from markupsafe import Markup
 
-    if not audit.grid or not audit.summaries:
+    drawable = [one for one in audit.summaries if one.curve.cost]
+    if not audit.grid or not drawable:
         return ""
-    names = [summary_name(one.name) for one in audit.summaries]
+    names = [summary_name(one.name) for one in drawable]
     drawn = figures.svg(
-        charts.figure_summaries(audit.summaries, names, audit.grid[-1] or 1.0),
+        charts.figure_summaries(drawable, names, audit.grid[-1] or 1.0),
         "summaries", gettext("Share served against cost: few rules, and plans of their own"),
         gettext(
             "Rising lines: for each way of making rules, and for plans made for each person, the share of people "

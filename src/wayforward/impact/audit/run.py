@@ -42,6 +42,7 @@ from wayforward.impact.audit.summary_lines import summaries_of as make_summaries
 from wayforward.impact.audit.summary_lines import summarisers_of, with_line_gaps
 from wayforward.impact.audit.suppression import (
     cells_of_few,
+    left_alone,
     quoted_list,
     without_people,
     without_small_groups,
@@ -49,7 +50,7 @@ from wayforward.impact.audit.suppression import (
 from wayforward.impact.audit.twins import Twins, twins, why_no_twins
 from wayforward.impact.audit.unread import Unread
 from wayforward.impact.audit.worst_off import worst_off_of
-from wayforward.impact.privacy import FEWEST
+from wayforward.impact.privacy import FEWEST, FEWEST_SPREAD, around, rounded_up
 from wayforward.language import Translatable, gettext, reason, use_language
 from wayforward.methods import chosen_method
 from wayforward.preferences import Preferences
@@ -101,7 +102,8 @@ def audit(
 
     Args:
         x: everybody the model decides about, a table or (n, d), accepted people included. Rows that cannot be read are
-            counted by group and told beside the shares (`Audit.unread`); figures are of the others.
+            counted by group and told beside the shares (`Audit.unread`); figures are of the others. One or two people
+            without a label are left out where everybody less the groups would tell of them; a note says so.
         groups: the attributes to compare along, each with a label for everybody in x.
         method: a name or a method; its answers are judged again, nothing is believed.
         preferences: wishes of the people in x.
@@ -165,6 +167,16 @@ def audit(
         if fewest > FEWEST:  # of those who could be read there may be fewer
             attributes = _large_enough(attributes, fewest, left_out)
         preferences = None if preferences is None else preferences.take(read)
+    gone, notes = left_alone(attributes, smallest)
+    if gone.any():
+        left_out += notes
+        rest = np.flatnonzero(~gone)
+        x, attributes = x[rest], [one.take(rest) for one in attributes]
+        preferences = None if preferences is None else preferences.take(rest)
+        if len(rest) < fewest:
+            raise DataError(
+                f"An audit of {len(rest)} people would tell of each. Give groups of more people, or other ones."
+            )
     refused, who = _refused(problem, x, most, seed)
     if fewest > FEWEST and len(who) < fewest:
         raise DataError(
@@ -304,12 +316,18 @@ def _measured(
 
 
 def _budgets(cost: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return costs that a quarter, half, three quarters and all of the plans stay within, and a grid for curves."""
+    """Return costs that about a quarter, half, three quarters, and all of the plans stay within; a grid for curves.
+
+    Nothing where so few have a plan that it would be what somebody pays.
+    """
     found = np.sort(cost[np.isfinite(cost)])
-    if not len(found):
+    n = len(found)
+    if n < FEWEST_SPREAD:
         return (), ()
-    budgets = np.unique(np.quantile(found, (0.25, 0.5, 0.75, 1.0)))
-    grid = np.linspace(0, np.quantile(found, 0.99), 60)
+    # Round numbers near what people pay, and nobody's own; the last is enough for all.
+    quarters = [around(found, int(np.ceil(share * n))) for share in (0.25, 0.5, 0.75)]
+    budgets = np.unique([*quarters, max(rounded_up(found[-1]), quarters[-1])])
+    grid = np.linspace(0, rounded_up(max(around(found, int(0.99 * n)), budgets[0])), 60)
     return tuple(float(v) for v in budgets), tuple(float(v) for v in grid)
 
 

@@ -12,6 +12,7 @@ from wayforward.answers import words
 from wayforward.groups import Groups
 from wayforward.impact.audit.figures import Measured
 from wayforward.impact.audit.gaps import plain_number
+from wayforward.impact.privacy import FEWEST_SPREAD, rounded
 from wayforward.language import Translatable, gettext
 from wayforward.public import public
 from wayforward.shapes import Floats, Ints, Mask
@@ -65,7 +66,8 @@ def gaps_among_alike(
         values = measured.measures[metric]
         known = np.isfinite(values)
         a, b = one & known, two & known
-        if min(a.sum(), b.sum()) < measured.fewest:
+        fewest = measured.fewest if metric == "usable" else max(measured.fewest, FEWEST_SPREAD)
+        if min(a.sum(), b.sum()) < fewest:
             continue
         whole, error = _difference(values[a], values[b])
         for by, stratum in strata:
@@ -75,7 +77,7 @@ def gaps_among_alike(
                 out.append(Simpson(groups.name, metric, *names, by, whole, within, number, n, (error, own)))
         if metric == "cost" and measured.second_cost is not None:
             both = np.isfinite(measured.second_cost)
-            if min((a & both).sum(), (b & both).sum()) >= measured.fewest:
+            if min((a & both).sum(), (b & both).sum()) >= fewest:
                 within, own = _difference(values[a & both], values[b & both])
                 n = int((a & both).sum() + (b & both).sum())
                 by = Translatable(lambda: gettext("only where a second method finds a plan, too"))
@@ -119,10 +121,10 @@ def _within(
     if len(inside) < 2:
         return None
     share = np.array(weight) / sum(weight)
-    error = float(np.sqrt(share**2 @ np.array(errors) ** 2))
+    error = rounded(float(np.sqrt(share**2 @ np.array(errors) ** 2)))
     return float(share @ np.array(inside)), error, len(inside), sum(weight)
 
 
 def _difference(a: Floats, b: Floats) -> tuple[float, float]:
     """Return the difference of two means and its standard error."""
-    return float(a.mean() - b.mean()), float(np.sqrt(a.var() / a.size + b.var() / b.size))
+    return float(a.mean() - b.mean()), rounded(float(np.sqrt(a.var() / a.size + b.var() / b.size)))

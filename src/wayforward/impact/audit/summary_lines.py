@@ -14,7 +14,7 @@ from wayforward.impact.audit.comparison import pairs_of, side_name, sides_of
 from wayforward.impact.audit.figures import Measured
 from wayforward.impact.audit.gaps import Gap, mean_gap, rate_gap
 from wayforward.impact.audit.result import AttributeAudit
-from wayforward.impact.privacy import FEWEST
+from wayforward.impact.privacy import FEWEST_SPREAD, rounded
 from wayforward.impact.summaries import Summariser, Summary, summarize
 from wayforward.impact.summaries.registry import summariser
 from wayforward.language import Translatable, gettext, reason
@@ -94,10 +94,15 @@ def _line_gaps(measured: Measured, one: AttributeAudit, groups: Groups, summary:
             values, counts = _values(served, first, second)
             out.append(Gap(groups.name, f"lines {summary.name}", *names, estimate, values, counts, p))
         first, second = first & both, second & both
-        if min(first.sum(), second.sum()) >= max(measured.smallest, FEWEST) and np.ptp(extra[both]) > 0:
+        if (
+            min(first.sum(), second.sum()) >= max(measured.smallest, FEWEST_SPREAD)
+            and np.ptp(extra[both]) > 0
+        ):
             estimate, p = mean_gap(extra, first, second, measured.seed)
             values, counts = _values(extra, first, second)
-            out.append(Gap(groups.name, f"extra {summary.name}", *names, estimate, values, counts, p))
+            out.append(
+                Gap(groups.name, f"extra {summary.name}", *names, estimate, values, counts, rounded(p))
+            )
     return out
 
 

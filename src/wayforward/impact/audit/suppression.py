@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -13,9 +14,9 @@ from wayforward.answers.words import in_quotes
 from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.groups import Groups
 from wayforward.impact.audit.figures import RATES, GroupFigures
-from wayforward.impact.privacy import FEWEST
-from wayforward.impact.summaries.summary import Served, Summary
-from wayforward.language import Translatable, gettext, translated
+from wayforward.impact.privacy import FEWEST, FEWEST_SPREAD, steps_of_enough
+from wayforward.impact.summaries.summary import Curve, Served, Summary
+from wayforward.language import Translatable, gettext, ngettext, translated
 from wayforward.shapes import Mask
 
 
@@ -78,22 +79,53 @@ def suppress_small_groups(
         guards = [figures[g].name for g, reason in why.items() if reason is beside]
         return _all_suppressed(figures, why), notes + ([_beside_note(guards)] if guards else [])
     notes = [_fewer_note(names)]
-    if sum(figures[g].people for g in tiny) + unlabelled < FEWEST:
-        spare = [g for g, f in enumerate(figures) if FEWEST <= f.people < max(smallest, FEWEST)]
-        if spare:
-            guard = min(spare, key=lambda g: figures[g].people)
-            why[guard] = beside
-            notes.append(_beside_note([figures[guard].name]))
-        else:
-            notes.append(
-                Translatable(
-                    lambda: gettext(
-                        "Whoever takes all other groups from everybody still learns how many of these are refused: "
-                        "leave them without a label, or join them to another group."
-                    )
-                )
-            )
+    guard = _spare([f.people for f in figures], unlabelled, smallest)
+    if guard is not None:
+        why[guard] = beside
+        notes.append(_beside_note([figures[guard].name]))
     return _all_suppressed(figures, why), notes
+
+
+def _spare(counts: Sequence[int], unlabelled: int, smallest: int) -> int | None:
+    """Return the smallest group that is not compared, where it must be withheld beside smaller ones; None: no need."""
+    tiny = [some for some in counts if 0 < some < FEWEST]
+    spare = [g for g, some in enumerate(counts) if FEWEST <= some < max(smallest, FEWEST)]
+    if not tiny or not spare or sum(tiny) + unlabelled >= FEWEST:
+        return None
+    return min(spare, key=lambda g: counts[g])
+
+
+def left_alone(attributes: Sequence[Groups], smallest: int) -> tuple[Mask, list[str]]:
+    """Return whom everybody less the groups of an attribute would tell of (n,) bool, and notes that they are left out.
+
+    One or two people in all, without a label or in groups too small to be told, beside whom no other small group can be
+    withheld: without them every other figure stays. Whom one attribute leaves out may leave few of another.
+    """
+    gone = np.zeros(len(attributes[0]) if attributes else 0, dtype=bool)
+    notes: list[str] = []
+    changed = True
+    while changed:
+        changed = False
+        for one in attributes:
+            counts = np.bincount(one.member[(one.member >= 0) & ~gone], minlength=one.n_groups)
+            tiny = np.flatnonzero((counts > 0) & (counts < FEWEST))
+            rest = ~gone & ((one.member < 0) | np.isin(one.member, tiny))
+            few = int(rest.sum())
+            if 0 < few < FEWEST and _spare(counts.tolist(), few - int(counts[tiny].sum()), smallest) is None:
+                gone |= rest
+                notes.append(Translatable(partial(_left_alone, one.name, few)))
+                changed = True
+    return gone, notes
+
+
+def _left_alone(name: str, n: int) -> str:
+    return ngettext(
+        "{name}: {n} person without a label, or in a group of fewer than {fewest}, is left out of the whole audit: "
+        "everybody less the groups would tell of them.",
+        "{name}: {n} people without a label, or in groups of fewer than {fewest}, are left out of the whole audit: "
+        "everybody less the groups would tell of them.",
+        n, name=name, fewest=FEWEST,
+    )  # fmt: skip
 
 
 def _all_suppressed(figures: Sequence[GroupFigures], why: Mapping[int, str]) -> tuple[GroupFigures, ...]:
@@ -147,7 +179,8 @@ def suppress_few_outcomes(
     figures: tuple[GroupFigures, ...], unlabelled: int, unlabelled_found: int, fewest: int, whole: bool,
     crossing: Crossing | None = None,
 ) -> tuple[GroupFigures, ...]:  # fmt: skip
-    """Withhold how the answered of a group ended where they are fewer than `fewest`, and means where fewer have a plan.
+    """Withhold how the answered of a group ended where they are fewer than `fewest`, and means where fewer have a plan;
+    spreads and shares within a budget where those of fewer than ten plans would follow.
 
     Where everybody less the others would tell of fewer, the smallest other group's are withheld, too; and one that
     fared otherwise, where all who are left would have fared alike. Where two attributes meet, whose own figures are
@@ -169,6 +202,12 @@ def suppress_few_outcomes(
         [f.found for f in figures], unlabelled_found, fewest, whole, sums, hidden | ends | above[1],
         without=found_without,
     )  # fmt: skip
+    # Squares add up, and so do people within a budget: both of a few plans would follow from those of all others.
+    few_plans = to_withhold(
+        [f.found for f in figures], unlabelled_found, max(fewest, FEWEST_SPREAD), crossing is not None,
+        hidden=hidden | ends | means | above[1], without=found_without,
+    )  # fmt: skip
+    figures = tuple(_without_sums(f) if g in few_plans else f for g, f in enumerate(figures))
     without = tuple(_without_means(f, fewest) if g in means else f for g, f in enumerate(figures))
     return tuple(_without_outcomes(f, fewest) if g in ends else f for g, f in enumerate(without))
 
@@ -306,6 +345,12 @@ def _without_means(one: GroupFigures, fewest: int) -> GroupFigures:
     )
 
 
+def _without_sums(one: GroupFigures) -> GroupFigures:
+    """Return a group without what is a sum over its plans in disguise, its means excepted."""
+    shown = {name: e if name in RATES else replace(e, std=float("nan")) for name, e in one.figures.items()}
+    return replace(one, figures=shown, served=(NOTHING,) * len(one.served), curve=())
+
+
 def _without_outcomes(one: GroupFigures, fewest: int) -> GroupFigures:
     shown = {name: e if name == "refused" else NOTHING for name, e in one.figures.items()}
     return replace(
@@ -322,8 +367,12 @@ def _suppressed(one: GroupFigures, why: str) -> GroupFigures:
 
 
 def without_people(summary: Summary, hidden: set[tuple[str, str]], fewest: int = FEWEST) -> Summary:
-    """Return a summary without anybody's row and without groups of few; hidden: (attribute, group)."""
+    """Return a summary without anybody's row and without groups of few; hidden: (attribute, group).
+
+    No mean of few follows from those of the others either, and no share from the curves.
+    """
     nobody = np.arange(0)
+    means = {name: getattr(summary.everybody, name) for name in ("cost", "own_cost", "extra")}
     groups: list[Served] = []
     for attribute in dict.fromkeys(g.attribute for g in summary.groups):
         some = [g for g in summary.groups if g.attribute == attribute]
@@ -331,14 +380,45 @@ def without_people(summary: Summary, hidden: set[tuple[str, str]], fewest: int =
         before = {i for i, g in enumerate(some) if (attribute, g.group) in hidden}
         rest = max(summary.n_scored - sum(counts), 0)
         out = to_withhold(counts, rest, fewest, hidden=before) | before
-        groups += [g for i, g in enumerate(some) if i not in out and counts[i] >= fewest]
+        large = [g for i, g in enumerate(some) if i not in out and counts[i] >= fewest]
+        for name, whole in means.items():
+            shown = _guarded([getattr(g, name) for g in large], whole, fewest)
+            large = [replace(g, **{name: mean}) for g, mean in zip(large, shown, strict=True)]  # type: ignore[arg-type]
+        groups += large
+    works = [line.works if not 0 < line.n_addressed < fewest else NOTHING for line in summary.lines]
+    cost = _guarded([line.cost for line in summary.lines], summary.everybody.cost, fewest)
     return replace(
         summary,
+        lines=tuple(
+            replace(line, works=share, cost=mean)
+            for line, share, mean in zip(summary.lines, works, cost, strict=True)
+        ),
+        curve=_in_steps(summary),
         recourse=summary.recourse[nobody],
         line=summary.line[nobody],
         who=nobody,
         groups=tuple(groups),
     )
+
+
+def _guarded(means: Sequence[Estimate], whole: Estimate, fewest: int) -> list[Estimate]:
+    """Return means of groups, some withheld where those of the whole would tell that of fewer people."""
+    counts = [mean.n for mean in means]
+    out = to_withhold(counts, max(whole.n - sum(counts), 0), fewest)
+    return [NOTHING if i in out else mean for i, mean in enumerate(means)]
+
+
+def _in_steps(summary: Summary) -> Curve:
+    """Return the curve of a summary in steps of three people or more; empty where so few are served."""
+    curve, everybody = summary.curve, summary.everybody
+    sides = (curve.served, everybody.cost.n), (curve.own, everybody.own_cost.n)
+    served, own = (
+        tuple(float(v) for v in steps_of_enough(np.round(np.array(share) * summary.n_scored), plans) / summary.n_scored)
+        if share and plans >= FEWEST_SPREAD
+        else ()
+        for share, plans in sides
+    )  # fmt: skip
+    return Curve(curve.cost if served else (), served, own if served else ())
 
 
 def quoted_list(names: Sequence[str]) -> str:

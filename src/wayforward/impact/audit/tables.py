@@ -31,7 +31,7 @@ from wayforward.impact.audit.wording import (
     with_interval,
     yes_or_no,
 )
-from wayforward.impact.privacy import FEWEST
+from wayforward.impact.privacy import FEWEST, FEWEST_SPREAD
 from wayforward.impact.summaries.summary import listed
 from wayforward.language import N_, gettext, language
 
@@ -75,7 +75,9 @@ def everybody(audit: Audit) -> TableRows:
                 {
                     gettext("Measure"): heading(gettext(MEASURES[name])),
                     gettext("Value"): show(e.value),
-                    gettext("95 % interval"): gettext("{low} to {high}", low=show(e.low), high=show(e.high)),
+                    gettext("95 % interval"): gettext("withheld")
+                    if np.isnan(e.low)
+                    else gettext("{low} to {high}", low=show(e.low), high=show(e.high)),
                     gettext("People behind it"): words.number(e.n),
                 }
             )
@@ -141,13 +143,16 @@ def _side(how: Telling, name: str, value: float, n: int) -> str:
 def served(audit: Audit, one: AttributeAudit) -> TableRows:
     """Return the share of each group that common budgets serve."""
     names = _BUDGETS if len(audit.budgets) == 4 else [N_("Within {cost}")] * len(audit.budgets)
-    rows = []
+    rows: TableRows = []
+    if not audit.budgets:
+        return rows
     for g in one.groups:
         if not g.answered or g.withheld:
             continue
         row = {gettext("Group"): f"{g.name} ({words.number(g.answered)})"}
         for budget, name, e in zip(audit.budgets, names, g.served, strict=True):
-            cell = SHARES.estimate(e) if e.n else gettext("too few plans to tell")
+            few = gettext("too few plans to tell") if g.found < FEWEST_SPREAD else gettext("withheld")
+            cell = SHARES.estimate(e) if e.n else few
             row[gettext(name, cost=_cost(audit).value(budget))] = cell
         rows.append(row)
     return rows
@@ -328,7 +333,9 @@ def summary_lines(one: Summary) -> TableRows:
             gettext("For whom"): heading(listed(line.who) or gettext("everybody")),
             gettext("What to do"): f"{words.sentence(listed(line.change))} {line.how_much}".rstrip(),
             gettext("Speaks to"): words.number(line.n_addressed),
-            gettext("Works for, of these"): SHARES.estimate(line.works),
+            gettext("Works for, of these"): SHARES.estimate(line.works)
+            if line.works.n or not line.n_addressed
+            else gettext("withheld"),
             gettext("Mean cost, where it works"): cost_telling(one.unit).estimate(line.cost),
             gettext("Cheapest that works, of all"): share(line.used),
         }
@@ -362,7 +369,7 @@ def summaries_served(audit: Audit) -> TableRows:
         sides = [(summary_name(one.name), one.curve.served, one.everybody.served)]
         if one is audit.summaries[-1] and one.curve.own:
             sides.append((gettext("Plans of their own"), one.curve.own, one.everybody.own_served))
-        for name, curve, whole in sides:
+        for name, curve, whole in sides if one.curve.cost else ():
             at = dict(zip(one.curve.cost, curve, strict=True))
             rows.append(
                 {gettext("Way"): name}

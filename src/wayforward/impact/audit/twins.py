@@ -20,7 +20,7 @@ from wayforward.errors import WayforwardError, WorldError
 from wayforward.evaluate import stats
 from wayforward.evaluate.actions import out_of_domain
 from wayforward.evaluate.stats import Estimate
-from wayforward.impact.privacy import mean_of_enough
+from wayforward.impact.privacy import FEWEST, FEWEST_SPREAD, mean_of_enough
 from wayforward.language import Translatable, gettext, reason
 from wayforward.public import public
 from wayforward.shapes import Floats, Ints, People, PerPerson, Rows
@@ -192,7 +192,7 @@ def twins(
         ),
         pairs=tuple(pairs),
         individual=mean_of_enough(largest[known], seed),
-        larger=stats.rate(largest[known] > SAME),
+        larger=stats.rate(largest[known] > SAME) if known.sum() >= FEWEST else stats.NOTHING,
         people=int(known.sum()),
         impossible=impossible,
     )
@@ -214,7 +214,7 @@ def _twins_of(problem: Problem, x: People, who: Ints, feature: int, value: float
 def _representatives(problem: Problem, x: People, groups: Groups) -> Floats:
     """Return the value that represents each group (g,): its level, or the median of a quantity that was cut.
 
-    NaN for a group of nobody.
+    NaN for a group of nobody, and of so few that the median would tell what somebody has.
     """
     schema, j = problem.schema, groups.feature
     assert j is not None
@@ -226,6 +226,6 @@ def _representatives(problem: Problem, x: People, groups: Groups) -> Floats:
     middle = np.full(groups.n_groups, np.nan)
     for g in range(groups.n_groups):
         seen = np.sort(column[groups.mask(g) & np.isfinite(column)])
-        if seen.size:
+        if seen.size >= FEWEST_SPREAD:  # of fewer it would tell somebody's own value
             middle[g] = seen[(seen.size - 1) // 2]  # a value that somebody has, never one between two
     return middle

@@ -129,6 +129,8 @@ class Telling:
         if e is None or not e.n:
             return gettext("nobody")
         decimals = self.decimals(e.value, e.low, e.high)
+        if np.isnan(e.low) and np.isnan(e.high):  # withheld: of so few that it would tell of somebody
+            return self.value(e.value, decimals)
         return with_interval(*(self.value(part, decimals) for part in (e.value, e.low, e.high)))
 
     def difference(self, e: Estimate) -> str:
@@ -136,6 +138,8 @@ class Telling:
         if not e.n:
             return gettext("nobody")
         decimals = self.decimals(e.value, e.low, e.high)
+        if np.isnan(e.low) and np.isnan(e.high):
+            return self.more(e.value, decimals)
         low, high = (self._size(part, decimals) for part in (e.low, e.high))
         return with_interval(self.more(e.value, decimals), low, high)
 

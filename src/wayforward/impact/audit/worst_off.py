@@ -21,7 +21,7 @@ from wayforward.errors import DataError, is_one_of
 from wayforward.evaluate.stats import Estimate
 from wayforward.impact.audit.gaps import LEVEL, Correction, corrected, mean_gap, plain_number, rate_gap
 from wayforward.impact.conditions import conditions_of
-from wayforward.impact.privacy import FEWEST
+from wayforward.impact.privacy import FEWEST, FEWEST_SPREAD
 from wayforward.language import Translatable, gettext, translated
 from wayforward.lazy import Renamed, renamed_parameters
 from wayforward.public import public
@@ -169,6 +169,7 @@ def worst_off_of(
     if usable.any() and not usable.all():
         found += worst_off(schema, x, usable, metric="usable", worse="low", **how)
     if np.isfinite(cost).any():
+        how["fewest"] = max(fewest, FEWEST_SPREAD)  # a difference of costs has an interval
         found += worst_off(schema, x, cost, metric="cost", worse="high", **how)
     return tuple(corrected_together(found, correction))
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.evaluate.stats import NOTHING, Estimate, rate
+from wayforward.evaluate.stats import Estimate
+from wayforward.impact.privacy import FEWEST_SPREAD, rate_of_enough
 from wayforward.problem import Problem
 from wayforward.public import public
 from wayforward.shapes import People
@@ -23,7 +24,8 @@ SIZES = (0.02, 0.05, 0.1, 0.25, 1.0)  # of a feature's range
 class Exaggeration:
     """One feature. turned: share of refused people who get a yes by misreporting it alone, by at most each of `sizes`,
     shares of the feature's range; a feature with levels has one size, any other level. least: the median of the least
-    of these sizes among those whom it turns. actionable: they might do what they only say."""
+    of these sizes among those whom it turns, None of fewer than ten. actionable: they might do what they only say.
+    Shares of fewer than three people are withheld."""
 
     feature: str
     sizes: tuple[float, ...]
@@ -61,9 +63,9 @@ def exaggeration(problem: Problem, x: People) -> list[Exaggeration]:
         turned = np.stack([(yes & (size_of <= s)).any(1) for s in range(len(sizes))])  # (sizes, n)
         some = turned[-1]
         least = None
-        if some.any():
+        if some.sum() >= FEWEST_SPREAD:
             least = float(np.median(np.asarray(sizes)[turned[:, some].argmax(0)]))
-        shares = tuple(rate(one) if len(x) else NOTHING for one in turned)
+        shares = tuple(rate_of_enough(one) for one in turned)
         out.append(Exaggeration(schema.names[j], sizes, shares, least, bool(schema.actionable[j])))
     return sorted(out, key=lambda one: -one.turned[-1].value if one.turned[-1].n else 0.0)
 

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.evaluate.stats import NOTHING, Estimate, mean, rate
+from wayforward.evaluate.stats import NOTHING, Estimate
+from wayforward.impact.audit.gaps import plain_number
+from wayforward.impact.privacy import FEWEST, mean_of_enough, rate_of_enough, rounded
 from wayforward.methods import recommend
 from wayforward.model import wrap
 from wayforward.problem import Problem
@@ -27,7 +29,8 @@ class NearEqualModels:
 
     option: share of offers that some of them refuse. spread: mean of the dearest cost over the cheapest one, less one,
     over people whom all of them refuse and give an option. cost: mean cost of these people under the model in use, and
-    under each of the others; rank: so many of the others are cheaper for them.
+    under each of the others, in two digits; rank: so many of the others are cheaper for them. Of fewer than three
+    people nothing is told: no values, NaN and None.
     """
 
     models: int
@@ -36,12 +39,12 @@ class NearEqualModels:
     spread: Estimate
     cost: float
     costs: tuple[float, ...]
-    rank: int
+    rank: int | None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {
-            **vars(self), "costs": list(self.costs), "cost": self.cost if np.isfinite(self.cost) else None,
+            **vars(self), "costs": [plain_number(v) for v in self.costs], "cost": plain_number(self.cost),
             **{name: getattr(self, name).to_dict() for name in ("refusal", "option", "spread")},
         }  # fmt: skip
 
@@ -69,12 +72,15 @@ def family(
     own = recommend(problem, x, method, 1, preferences=wishes, seed=seed).cost[:, 0]
     every = np.stack([own, *cost])  # (models + 1, n)
     served = np.isfinite(every).all(0) & (every > 0).all(0)
-    means = every[:, served].mean(1) if served.any() else np.full(len(every), np.nan)
+    enough = served.sum() >= FEWEST
+    means = every[:, served].mean(1) if enough else np.full(len(every), np.nan)
     ratio = np.where(served, every.max(0) / np.where(every.min(0) > 0, every.min(0), 1.0) - 1, np.nan)
     return NearEqualModels(
-        len(models), rate(np.asarray(np.stack(accepted).any(0))),
-        rate(np.asarray(~np.stack(holds).all(0))) if held.size else NOTHING,
-        mean(ratio, seed=seed), float(means[0]), tuple(float(v) for v in means[1:]), int((means[1:] < means[0]).sum()),
+        len(models), rate_of_enough(np.asarray(np.stack(accepted).any(0))),
+        rate_of_enough(np.asarray(~np.stack(holds).all(0))),
+        # Not to the last digit: less the mean over all who have a plan it would be what a few of them pay.
+        mean_of_enough(ratio, seed), rounded(float(means[0])), tuple(rounded(float(v)) for v in means[1:]),
+        int((means[1:] < means[0]).sum()) if enough else None,
     )  # fmt: skip
 
 

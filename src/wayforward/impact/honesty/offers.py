@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.evaluate.stats import NOTHING, Estimate, mean, rate
+from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.groups import Groups
 from wayforward.impact.audit.gaps import Correction, Gap, correct, mean_gap
 from wayforward.impact.audit.suppression import may_be_told
-from wayforward.impact.privacy import FEWEST
+from wayforward.impact.privacy import FEWEST, FEWEST_SPREAD, mean_of_enough, rate_of_enough, rounded
 from wayforward.methods import recommend
 from wayforward.methods.certificates import certified
 from wayforward.problem import Problem
@@ -60,10 +60,11 @@ class Offers:
     excess: mean share by which an offer costs more than the cheapest known. withheld: share of refused people without
     an offer for whom an option is known. one_way: share of people who were shown one set of features to act on,
     although another way exists that costs at most half more than the cheapest. gaps: excess by group, each beside
-    everybody else, corrected for how many there are. yardsticks: the same offers by other costs.
+    everybody else, corrected for how many there are. yardsticks: the same offers by other costs. Of fewer than three
+    people nothing is told (no values, None), and no gap of fewer than ten.
     """
 
-    people: int
+    people: int | None
     methods: tuple[str, ...]
     proved: Estimate
     cheaper: Estimate
@@ -107,11 +108,12 @@ def offers(
     excess = np.where(excess < SAME, 0.0, excess)
     proved = NOTHING
     if boxes and offered.problem is not None:
-        proved = rate(certified(offered, boxes=boxes).proved_cheapest, found)
+        proved = rate_of_enough(certified(offered, boxes=boxes).proved_cheapest, found)
     return Offers(
-        int(found.sum()), tuple(methods), proved, rate(excess > 0, found), mean(excess, seed=seed),
-        rate(every.found[:, 0], refused & ~found) if (refused & ~found).any() else NOTHING,
-        rate(_other_ways(offered, every) & (_ways_shown(offered) == 1), found),
+        int(found.sum()) if refused.sum() >= FEWEST else None, tuple(methods), proved,
+        rate_of_enough(excess > 0, found), mean_of_enough(excess, seed),
+        rate_of_enough(every.found[:, 0], refused & ~found),
+        rate_of_enough(_other_ways(offered, every) & (_ways_shown(offered) == 1), found),
         tuple(correct(_gaps(excess, groups, seed), correction)),
         tuple(_yardstick(problem, offered, every, name, methods[0], seed) for name in costs),
     )  # fmt: skip
@@ -157,11 +159,11 @@ def _gaps(excess: PerPerson, groups: Sequence[Groups], seed: int) -> list[Gap]:
         for name, mine in may_be_told(one.member[known], one, FEWEST, ()):
             others = ~mine
             counts = int(mine.sum()), int(others.sum())
-            if min(counts) < FEWEST:
-                continue
+            if min(counts) < FEWEST_SPREAD:
+                continue  # its interval and its p-value would tell how far apart so few stand
             estimate, p = mean_gap(excess, mine, others, seed)
             values = float(excess[mine].mean()), float(excess[others].mean())
-            out.append(Gap(one.name, "excess", name, "everybody else", estimate, values, counts, p))
+            out.append(Gap(one.name, "excess", name, "everybody else", estimate, values, counts, rounded(p)))
             if len(one.names) == 2:
                 break  # the second group says the same
     return out
@@ -186,7 +188,7 @@ def _yardstick(
     order = [int(j) for j in np.argsort(-avoided, kind="stable") if avoided[j] >= FEWEST]
     return Yardstick(
         name,
-        rate(cheaper, offered.found[:, 0]),
+        rate_of_enough(cheaper, offered.found[:, 0]),
         tuple((offered.schema.names[j], int(avoided[j])) for j in order),
     )
 

@@ -226,6 +226,9 @@ class Scenario:
             object.__setattr__(self, name, tuple(getattr(self, name)))
         for name in ("places", "group_names"):
             object.__setattr__(self, name, names_in(getattr(self, name), name))
+        twice = next((one for one in self.group_names if self.group_names.count(one) > 1), None)
+        if twice is not None:
+            raise DataError(f"group_names calls two groups '{twice}'. Name each group once.")
         for edge in self.cut:
             if not is_real(edge) or not -_HUGE < edge < _HUGE:
                 raise DataError(f"cut is a list of numbers, such as [30, 60]; got {edge!r} in it.")
