@@ -325,6 +325,19 @@ def test_an_answer_that_was_edited_is_refused(question, tmp_path, what):
         wf.Recourse.load(path)
 
 
+@pytest.mark.parametrize("name", ["person", "option"])
+def test_a_table_of_answers_that_names_other_people_is_refused(question, tmp_path, name):
+    """Other tools read whose plan a row is in these columns, which no checksum covered."""
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    question.answer.save(path)
+    stored = parquet.read_table(path)
+    at, values = stored.column_names.index(name), stored.column(name).to_pylist()
+    parquet.write_table(stored.set_column(at, name, pa.array(values[::-1])), path)
+    with pytest.raises(FileFormatError, match="'a.parquet' was changed after it was saved"):
+        wf.Recourse.load(path)
+
+
 def test_an_edited_part_is_answered_again(question, tmp_path):
     x = question.answer.x
     with Parts(tmp_path / "o.parts", "key", 2) as parts:

@@ -908,6 +908,11 @@ class Recourse:
         table = pq.read_table(path)
         header = json.loads((table.schema.metadata or {})[b"wayforward"])
         schema, k = Schema.from_dict(header["schema"]), header["k"]
+        if not is_whole(k, 1):
+            raise ValueError("k")
+        for name, row in zip(("person", "option"), np.divmod(np.arange(table.num_rows), k), strict=True):
+            if not np.array_equal(table.column(name).to_numpy(), row):  # whose plan it is, in other tools
+                raise FileFormatError(_CHANGED)
 
         def column(name: str) -> np.ndarray:
             return np.asarray(table.column(name).to_numpy(zero_copy_only=False))

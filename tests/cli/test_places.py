@@ -166,6 +166,12 @@ def test_commands_refuse_before_any_work(shell: Shell):
         assert {file.name: file.read_bytes() for file in shell.folder.iterdir()} == before
 
 
+@pytest.mark.parametrize("option", ["--profile concave", "--form compact --out a.json", "--fresh"])
+def test_an_option_that_says_nothing_here_is_told(shell: Shell, option: str):
+    said = shell(f"{ASK} --n 3 {option}", code=2).output
+    assert said.startswith("wayforward: --") and option.split()[0] in said and "eave" in said
+
+
 def test_a_saved_answer_and_what_it_was_about_are_not_overwritten(shell: Shell):
     shell(f"{ASK} --n 3 --out b.json")
     kept = Path("b.json").read_bytes(), Path("train.csv").read_bytes()

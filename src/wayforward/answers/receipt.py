@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from wayforward.errors import FileFormatError, require
+from wayforward.errors import FileFormatError, require, shown
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -23,10 +23,17 @@ if TYPE_CHECKING:
 FORMAT = "wayforward/receipt"
 VERSION = 1
 _EXTRA = "web"
+_ENTRIES = ("format", "version", "content", "signature", "public_key")
+_PRIME = 2**255 - 19  # of Ed25519, and the constant of its curve (RFC 8032, 5.1)
+_D = -121665 * pow(121666, -1, _PRIME) % _PRIME
 
 
 def canonical(content: Mapping[str, Any]) -> bytes:
     """Return the one text of plain data that is signed. Raises: FileFormatError for what is not plain data."""
+    if not isinstance(content, Mapping):
+        raise FileFormatError(
+            f"A receipt holds a table of names and values; got {shown(content)}. Give a dict."
+        )
     try:
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return text.encode()
@@ -34,6 +41,15 @@ def canonical(content: Mapping[str, Any]) -> bytes:
         raise FileFormatError(
             f"A receipt holds texts, finite numbers, lists and tables only ({error})."
         ) from None
+
+
+def _small_order(key: bytes) -> bool:
+    """True for the eight points that eight times make zero: under such a key one signature fits any content."""
+    y = int.from_bytes(key, "little") % 2**255 % _PRIME
+    for _ in range(3):  # twice the point, by its y alone
+        x_square = (y * y - 1) * pow(_D * y * y + 1, -1, _PRIME)
+        y = (y * y + x_square) * pow(2 - y * y + x_square, -1, _PRIME) % _PRIME
+    return y == 1
 
 
 @dataclass(frozen=True)
@@ -51,7 +67,11 @@ class Receipt:
         return "-".join(letters[i : i + 4] for i in range(0, 16, 4))
 
     def holds(self, public_key: str | None = None) -> bool:
-        """Is the signature that of this content, by the key that comes with it, or by `public_key` where given?"""
+        """Is the signature that of this content, by `public_key`?
+
+        Without a key this shows only that whoever holds the key inside the receipt signed it, and anybody can make a
+        key: compare with the one that the lender publishes.
+        """
         require("cryptography", extra=_EXTRA)
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -59,7 +79,10 @@ class Receipt:
         if public_key is not None and public_key != self.public_key:
             return False
         try:
-            key = Ed25519PublicKey.from_public_bytes(base64.b64decode(self.public_key, validate=True))
+            raw = base64.b64decode(self.public_key, validate=True)
+            key = Ed25519PublicKey.from_public_bytes(raw)
+            if _small_order(raw):
+                return False
             key.verify(base64.b64decode(self.signature, validate=True), canonical(self.content))
         except (InvalidSignature, binascii.Error, ValueError, FileFormatError):
             return False
@@ -82,13 +105,18 @@ class Receipt:
             raise FileFormatError(
                 "This is no receipt of wayforward. Give the whole file as it was handed out."
             )
-        if data.get("version") != VERSION:
+        if data.get("version") != VERSION or type(data["version"]) is not int:
             raise FileFormatError(
                 f"This receipt has version {data.get('version')!r}; version {VERSION} is read. Update wayforward."
             )
         content, signature, key = (data.get(name) for name in ("content", "signature", "public_key"))
         if not isinstance(content, Mapping) or not isinstance(signature, str) or not isinstance(key, str):
             raise FileFormatError("This receipt is not whole. Give the file as it was handed out.")
+        added = next((name for name in data if name not in _ENTRIES), None)
+        if added is not None:
+            raise FileFormatError(
+                f"This receipt has the entry {shown(added)}, which nobody signed. Give the file as it was handed out."
+            )
         return cls(dict(content), signature, key)
 
 
@@ -115,9 +143,11 @@ class Signer:
         require("cryptography", extra=_EXTRA)
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+        if not isinstance(seed, bytes | bytearray):
+            raise FileFormatError(f"A signing key is 32 bytes; got {shown(seed)}. Check the key file.")
         if len(seed) != 32:
             raise FileFormatError(f"A signing key has 32 bytes, this has {len(seed)}. Check the key file.")
-        return cls(Ed25519PrivateKey.from_private_bytes(seed))
+        return cls(Ed25519PrivateKey.from_private_bytes(bytes(seed)))
 
     def to_bytes(self) -> bytes:
         """Return the private key, 32 bytes, to be kept secret."""

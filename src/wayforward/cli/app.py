@@ -201,6 +201,10 @@ def _inputs(options: Mapping[str, Any], **other: Any) -> Inputs:
     """Return those options of a command that say what the problem is; what may be repeated becomes a tuple."""
     from wayforward.cli.inputs import Inputs
 
+    if options.get("preferences") is None and options.get("profile", "linear") != "linear":
+        raise DataError(
+            "--profile says how ranks and scores of --preferences become weights. Give --preferences, or leave it out."
+        )
     given = {name: options[name] for name in Inputs.__dataclass_fields__ if name in options} | other
     return Inputs(**given | {name: tuple(given[name] or ()) for name in ("favourable", "robust")})
 
@@ -336,6 +340,8 @@ def recommend(
         if not ends.get("FOUND") and not ends.get("ACCEPTED"):
             raise typer.Exit(NOBODY)
         return
+    if form != "long" or fresh:
+        raise DataError("--form and --fresh are for --out FOLDER, a folder of answers. Leave them out.")
     got = answer(
         question, method=method, k=k, budget=budget, deadline=time_given, device=device, part=part,
         workers=workers, on=on, out=out, csv=csv, report=report, json=json, metrics=metrics,

@@ -120,7 +120,7 @@ class ReceiptIn(ApiIn):
     """A receipt as it was handed out."""
 
     format: str = Field(max_length=100)
-    version: int = Field(ge=0, le=10_000)
+    version: int = Field(ge=0, le=10_000, strict=True)
     content: dict[str, Any] = Field(max_length=100)
     signature: str = Field(max_length=200)
     public_key: str = Field(max_length=200)
