@@ -356,16 +356,19 @@ def test_a_name_with_spaces_stands_in_backticks():
 # -- people who cannot be ---------------------------------------------------------------------------
 
 
-def test_an_impossible_person_is_named_only_where_it_matters():
+def test_of_an_impossible_person_nobody_knows_what_follows_and_only_where_it_matters():
     world = SCM({"a": "u", "share": "sigmoid(a + u)", "c": "u"})
     people = np.array([[0.0, 0.4, 1.0], [0.0, 1.7, 1.0]])
     assert world.consequences(people, [NAN, NAN, 2.0])[:, 1].tolist() == [0.4, 1.7]
-    with pytest.raises(
-        WorldError, match=r"'share' is 1\.7, which its equation \"sigmoid\(a \+ u\)\" cannot give \(1 of 2"
-    ):
-        world.consequences(people, [1.0, NAN, NAN])
-    with pytest.raises(WorldError, match="'share' is 1.7"):
-        world.abduct(people)
+    np.testing.assert_array_equal(world.consequences(people, [1.0, NAN, NAN])[1], [1.0, NAN, 1.0])
+    np.testing.assert_array_equal(world.abduct(people)[1], [0.0, NAN, 1.0])
+    assert world.consequences(people, [1.0, NAN, NAN])[0, 1] == pytest.approx(1 / (1 + np.exp(-1) * 1.5))
+    schema = Schema(tuple(Feature(name=name, kind="real") for name in "ac") + (Feature(name="share", kind="real"),))
+    bound, x = world.bind(schema), people[:, [0, 2, 1]]
+    found = bound.impossible(x, np.ones(3, dtype=bool))
+    assert list(found) == [1] and found[1][0] == 2
+    assert "'share' is 1.7, and its equation \"sigmoid(a + u)\" tells no noise" in found[1][1]
+    assert bound.impossible(x, np.array([True, True, False])) == {}
     # who acts on the share sets it, whatever it was
     action = np.array([[1.0, NAN, NAN], [1.0, 0.5, NAN]])
     assert world.consequences(people, action)[1].tolist() == [1.0, 0.5, 1.0]

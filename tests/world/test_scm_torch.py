@@ -117,8 +117,7 @@ def test_what_cannot_be_has_no_density_and_no_broken_gradient():
     assert got[0] == -np.inf and torch.isnan(got[1]) and got[2] == -np.inf and torch.isfinite(got[3])
     got[3].backward()
     assert torch.isfinite(x.grad[[0, 2, 3]]).all()
-    with pytest.raises(WorldError, match=r"'b' is 1\.7"):
-        world.abduct_torch(x[:1].detach())
+    assert torch.isnan(world.abduct_torch(x[:1].detach()))[0].tolist() == [False, True, False, True, False]
 
 
 def test_levels_and_whole_numbers_stay_legal_and_pass_gradients():

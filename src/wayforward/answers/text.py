@@ -254,7 +254,11 @@ def amiss(one: Recourse) -> list[str]:
         if harmless(reason).startswith(f"'{harmless(feature.name)}'"):
             name = words.label(feature)
             return [
-                gettext("Please check your {name}: it is missing, or not a value that we know.", name=name)
+                gettext(
+                    "Please check your {name}: it is missing, not a value that we know, or at odds with what else we "
+                    "know of you.",
+                    name=name,
+                )
             ]
     return [words.sentence(gettext("The reason: {reason}", reason=reason))]
 

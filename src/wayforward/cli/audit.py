@@ -69,7 +69,7 @@ def look(
     prepared = replace(question, n=None).prepare()
     problem = prepared.problem
     frame, whose = _people(question, prepared)
-    x, odd = problem.schema.read(frame)
+    x, odd = problem.read(frame)
     named = list(groups) or list(_sensitive(question, problem))
     attributes = _groups(named, cuts, frame, x, problem)
     wishes = None

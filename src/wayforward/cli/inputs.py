@@ -133,7 +133,7 @@ class Inputs:
         origin = None
         if self.people is not None:
             table = read_table(self.people)
-            x, reasons = problem.schema.read(table)
+            x, reasons = problem.read(table)
             origin = Origin.of(table, len(x), id) if id is not None else None
             x, reasons = x[: self.n], {i: why for i, why in reasons.items() if i < len(x[: self.n])}
             origin = None if origin is None else origin.take(np.arange(len(x)))

@@ -118,7 +118,10 @@ def judge(
     if problem.independent:  # staying put is no act where nothing else moves
         act = np.array([_real_acts(columns, *row) for row in _rows(x[who], act)]).reshape(act.shape)
     found = _judged_rows(problem, columns, who, x[who], act, after[who, slot], preferences, alone)
-    found["valid"], found["value"] = ask_model(problem, after[who, slot])
+    end = after[who, slot]
+    nowhere = (~np.isfinite(end) & ~np.isnan(x[who])).any(1) & (not problem.world.nothing_follows)
+    found["valid"], found["value"] = ask_model(problem, np.where(nowhere[:, None], x[who], end))
+    found["valid"] = found["valid"] & ~nowhere
     spread = {
         name: np.full((n, k), np.nan) if name == "value" else np.zeros((n, k), dtype=bool) for name in found
     }
@@ -328,6 +331,8 @@ def _legal(
     for column, was, a, now, differs in zip(columns, before, act, end, moved, strict=True):
         acted = not math.isnan(a)
         if differs and (column.immutable or column.stuck(was) or not column.on_step(now, acted)):
+            return False
+        if differs and not math.isfinite(now):  # nobody knows where this leads
             return False
         if acted and (not column.actionable or column.backwards(was, a) or column.too_little(was, a)):
             return False

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.errors import WorldError
 from wayforward.evaluate import row_rules as plain
 from wayforward.rules.expression import (
     Call,
@@ -30,7 +29,6 @@ from wayforward.rules.expression import (
 )
 from wayforward.shapes import Rows
 from wayforward.world import Independent
-from wayforward.world.equation import Equation
 from wayforward.world.scm import BoundSCM
 
 if TYPE_CHECKING:
@@ -43,8 +41,8 @@ Row = list[float]
 def consequences(problem: Problem, before: Rows, action: Rows, *, alone: bool = False) -> list[Row]:
     """Return where acts put people, row by row: before (m, d), action (m, d), NaN where left alone -> m rows.
 
-    alone: a learned world is asked about one row at a time, instead of about all at once.
-    Raises: WorldError if a person cannot have come from the world.
+    alone: a learned world is asked about one row at a time, instead of about all at once. NaN where nobody knows what
+    follows, never an infinite number.
     """
     rows, acts = before.tolist(), action.tolist()
     world = problem.world
@@ -60,6 +58,7 @@ def consequences(problem: Problem, before: Rows, action: Rows, *, alone: bool = 
         ]
     else:
         ends = np.asarray(world.consequences(before, action)).tolist() if rows else []
+    ends = [[math.nan if math.isinf(value) else value for value in end] for end in ends]
     links = problem.schema.compiled_rules.links if problem.schema.rules else ()
     if links:
         drag = _Links(links, problem.schema.features)
@@ -129,20 +128,19 @@ class _Equations:
         )
 
     def _noise(self, j: int, values: Sequence[float]) -> float:
-        """Return the noise that gives this person's own value. Raises: WorldError if there is none."""
-        equation = self.equations[j]
+        """Return the noise that gives this person's own value; NaN where it cannot be worked out."""
         u = values[j]
         for node, inner in self.paths[j]:
             u = _undone(node, inner, u, lambda ref: values[ref.index])
-        known = not any(math.isnan(values[i]) for i in (j, *equation.parents))
-        if math.isnan(u) and known:
-            raise _impossible(equation, values[j])
-        return u
+        gives = math.isfinite(u) and math.isfinite(self._value(j, values, u))
+        return u if gives else math.nan
 
     def _legal(self, j: int, x: float) -> float:
         """Round what the feature counts; levels and declared bounds of integers also hold it."""
         feature = self.features[j]
-        if math.isnan(x) or not (feature.has_levels or feature.kind == "integer"):
+        if not math.isfinite(x):
+            return math.nan
+        if not (feature.has_levels or feature.kind == "integer"):
             return x
         if feature.has_levels:
             low, high = 0.0, float(feature.n_levels - 1)
@@ -151,7 +149,7 @@ class _Equations:
             high = math.inf if feature.high is None else feature.high
         else:
             low, high = -math.inf, math.inf
-        return min(max(float(round(x)) if math.isfinite(x) else x, low), high)
+        return min(max(float(round(x)), low), high)
 
 
 def _path_to_noise(node: Quantity) -> list[tuple[Quantity, Quantity]]:
@@ -197,13 +195,6 @@ def _undone(node: Quantity, inner: Quantity, x: float, look: plain.Lookup) -> fl
         case Call("tanh", _):
             return math.atanh(x) if abs(x) < 1 else math.copysign(math.inf, x) if abs(x) == 1 else math.nan
     raise AssertionError(f"{type(node).__name__} cannot be undone")
-
-
-def _impossible(equation: Equation, value: float) -> WorldError:
-    return WorldError(
-        f"'{equation.name}' is {value:.6g}, which its equation \"{equation}\" cannot give. "
-        "Correct the value or the equation."
-    )
 
 
 class _Links:

@@ -13,7 +13,8 @@ from wayforward.evaluate.foreign import read_rows
 from wayforward.evaluate.judge import ask_model
 from wayforward.evaluate.metric import Measured, Metric, Share
 from wayforward.recourse import PROVED_GAP
-from wayforward.shapes import Mask, OptionMask, PerPerson
+from wayforward.shapes import Mask, OptionMask, PerPerson, Rows
+from wayforward.world.base import leads_nowhere
 
 if TYPE_CHECKING:
     from wayforward.evaluate.evidence import Evidence
@@ -91,9 +92,13 @@ def _true_world(e: Evidence) -> Measured:
 
     require_kind(world, World, "true_world")
     bound = world.bind(e.schema)
-    yes = e.accepted_when(
-        lambda x, acts, end: ask_model(e.problem, np.asarray(bound.consequences(x, acts)))[0]
-    )
+
+    def reached(x: Rows, acts: Rows, end: Rows) -> Mask:
+        led = e.problem.consequences(x, acts, bound)
+        nowhere = leads_nowhere(x, led)
+        return ask_model(e.problem, np.where(nowhere[:, None], x, led))[0] & ~nowhere
+
+    yes = e.accepted_when(reached)
     return _usable_that(e, yes)
 
 
@@ -197,7 +202,7 @@ def _redundancy(e: Evidence) -> PerPerson:
         e.end,
         lambda rows: ask_model(e.problem, rows)[0],
         action=None if alone else e.real_acts,
-        consequences=None if alone else e.problem.consequences,
+        consequences=None if alone else lambda x, acts: e.problem.standing(x, e.problem.consequences(x, acts)),
     )
 
 

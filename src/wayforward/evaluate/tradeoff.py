@@ -183,7 +183,8 @@ def tradeoff(
 def _confirmed(problem: Problem, x: np.ndarray, action: np.ndarray, cost: np.ndarray) -> np.ndarray:
     """(n, L) costs, infinite where the model itself does not say yes to what the fast one did."""
     who, level = np.nonzero(np.isfinite(cost))
-    yes = problem.reached(problem.consequences(x[who], action[who, level]))[0]
+    led = problem.consequences(x[who], action[who, level])
+    yes = problem.reached(problem.standing(x[who], led))[0]
     out = cost.copy()
     out[who[~yes], level[~yes]] = np.inf
     return out

@@ -566,7 +566,7 @@ def answer_readable(
     answer: (people (m, d), their wishes) -> their answers. nobody: the answers to no people. strict: raise for the
     first row that cannot be read. Raises: DataError, PreferencesError.
     """
-    people, reasons = (problem.schema.encode(table), {}) if strict else problem.schema.read(table)
+    people, reasons = (problem.encode(table), {}) if strict else problem.read(table)
     n = len(people)
     origin = Origin.of(table, n, id, problem.column_types)
     _warn_of_unknown_columns(table, problem.schema, id)

@@ -145,7 +145,8 @@ class WeightedCounterfactuals(Method):
         def turned(owner: Ints, j: Ints, value: Floats) -> Mask:
             action = np.full((len(owner), schema.d), np.nan)
             action[np.arange(len(owner)), j] = value
-            return np.asarray(~problem.reached(problem.consequences(x[owner], action))[0])
+            led = problem.consequences(x[owner], action)
+            return np.asarray(~problem.reached(problem.standing(x[owner], led))[0])
 
         seen = problem.observed_range
         low, high = (np.broadcast_to(np.where(np.isfinite(end), end, far), x.shape)

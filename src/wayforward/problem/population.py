@@ -21,6 +21,7 @@ from wayforward.problem.reach import CommonReach, in_time, lattice_ends
 from wayforward.public import public
 from wayforward.shapes import Mask, People, PerRow, Rows, Who
 from wayforward.streams import keys_of
+from wayforward.world.base import leads_nowhere
 
 if TYPE_CHECKING:
     from wayforward.preferences import Preferences
@@ -305,6 +306,10 @@ class Population:
         """(m, d) -> where the actions put the people, consequences included."""
         return self.problem.consequences(self.x[who], action)
 
+    def _standing(self, who: Who, after: Rows) -> Rows:
+        """(m, d) what a model may be shown: where an act leads nowhere, the person as they are."""
+        return after if self.problem.world.nothing_follows else self.problem.standing(self.x[who], after)
+
     def allowed(self, who: Who, action: Rows, after: Rows) -> Mask:
         """(m,) bool: possible for the person: schema, actionability, direction, personal limits, rules."""
         judged = self.problem.judge_rows(self, who, action, after)
@@ -324,6 +329,7 @@ class Population:
     def outputs(self, who: Who, after: Rows, action: Rows | None = None) -> np.ndarray:
         """(m, c) model outputs, counted for each person. action (m, d): what led there, where the caller knows it."""
         self.rows += np.bincount(who, minlength=self.n)
+        after = self._standing(who, after)
         try:
             out = np.asarray(self._scorer.outputs(who, after))  # type: ignore[attr-defined]
         except OutOfTime as cut:
@@ -374,6 +380,7 @@ class Population:
 
     def drawn_outputs(self, who: Who, rows: Rows) -> np.ndarray:
         """(m, c) model outputs of rows that no person's budget pays for."""
+        rows = self._standing(who, rows)
         return np.asarray(self._scorer.outputs(who, rows))  # type: ignore[attr-defined]
 
     def score(
@@ -388,6 +395,7 @@ class Population:
         outputs = self.outputs(who, after, action) if outputs is None else outputs
         score = self.problem.bound_target.score(outputs)
         if self.problem.robust is not None:
+            after = self._standing(who, after)
             score = self.problem.robust.score(self, who, after, action, score)
             if self.best is not None and action is not None:
                 self.best.add(who, action, score)
@@ -395,7 +403,7 @@ class Population:
 
     def reached(self, who: Who, after: Rows) -> Mask:
         """(m,) bool by the fast model; where its precision leaves it open, by the model itself."""
-        return self._turned(after, self.score(who, after))
+        return self._turned(self._standing(who, after), self.score(who, after))
 
     def _turned(self, after: Rows, score: PerRow) -> Mask:
         """(m,) bool: the score is beyond the slack that the model declares, or within it and the model says yes."""
@@ -447,6 +455,7 @@ class Population:
             after = problem.drawn(self.x[owner], action[part], m, keys[owner])
             outputs = self.outputs(np.tile(owner, m), after.reshape(-1, self.d))
             score = problem.bound_target.score(outputs).reshape(m, -1)
+            score = np.where(leads_nowhere(self.x[owner], after), -np.inf, score)
             value = problem.bound_target.value(outputs).reshape(m, -1)
             confident[part] = demand.holds(score > problem.slack, value, problem.bound_target, spare=1)
             low[part] = np.partition(score, last, axis=0)[last]

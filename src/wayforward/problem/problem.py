@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -43,6 +43,7 @@ from wayforward.shapes import (
     Who,
 )
 from wayforward.streams import keys_of
+from wayforward.world.base import leads_nowhere
 
 if TYPE_CHECKING:
     from wayforward.model import Model
@@ -434,12 +435,47 @@ class Problem(Portable):
         if world is None and self.independent:
             return np.where(np.isnan(action), before, action)
         after = (self.world if world is None else world).consequences(before, action)
+        after = np.where(np.isinf(after), np.nan, after)
         if self.schema.rules and self.schema.compiled_rules.links:
             acted = ~np.isnan(action)
             dragged = self.schema.compiled_rules.drag(before, after, acted)
             moved = self.schema.differs(dragged, after) & ~acted
             after = np.where(moved, self.schema.round(dragged), after)
         return np.asarray(after)
+
+    def standing(self, before: Points, after: Points) -> Points:
+        """(..., d) each -> after, or before where the act leads nowhere: what a model may be shown of it."""
+        return np.where(leads_nowhere(before, after)[..., None], before, after)
+
+    def read(self, table: Any, what: str = "people") -> tuple[People, dict[int, str]]:
+        """As `Schema.read`; a row that the world cannot have brought forth cannot be read either.
+
+        That is who has a value from which its noise cannot be worked out, where an act of theirs may need it.
+        """
+        return self.set_aside(*self.schema.read(table, what))
+
+    def set_aside(self, x: People, reasons: dict[int, str]) -> tuple[People, dict[int, str]]:
+        """What `Schema.read` gave, (n, d) and row number -> reason, with whom the world cannot have brought forth."""
+        found = self._impossible(x, reasons)
+        if found:
+            x = x.copy()
+            x[list(found), [j for j, _ in found.values()]] = np.nan
+        return x, reasons | {i: reason for i, (_, reason) in found.items()}
+
+    def encode(self, table: Any, what: str = "people") -> People:
+        """As `Schema.encode`. Raises: DataError for a row that the world cannot have brought forth, too."""
+        x = self.schema.encode(table, what)
+        for i, (_, reason) in self._impossible(x).items():
+            raise DataError(f"Row {i} of the {what} table: {reason}")
+        return x
+
+    def _impossible(self, x: People, unread: Collection[int] = ()) -> dict[int, tuple[int, str]]:
+        """Row number -> the feature at fault and why: rows (n, d), besides those not read, that cannot be."""
+        if self.world.nothing_follows:
+            return {}
+        needed = self.schema.actionable.astype(np.int64) @ self.effects.astype(np.int64) > 0
+        found = self.world.impossible(x, needed) if needed.any() else {}
+        return {i: found[i] for i in sorted(found) if i not in unread}
 
     def months(self, before: Points, action: Points, after: Points) -> np.ndarray:
         """(..., d) each -> (...) months until a plan is done: acts run side by side, what follows waits for its causes.
@@ -486,6 +522,7 @@ class Problem(Portable):
     def drawn(self, before: Rows, action: np.ndarray, m: int, keys: np.ndarray) -> np.ndarray:
         """before and action (q, d), keys (q,) -> (m, q, d): what may follow, linked features included."""
         after = np.asarray(self.world.draws(before, action, m, keys))
+        after = np.where(np.isinf(after), np.nan, after)
         if self.schema.rules and self.schema.compiled_rules.links:
             acted = ~np.isnan(action)
             for i in range(m):
@@ -511,8 +548,9 @@ class Problem(Portable):
         for start in range(0, q, step):
             part = slice(start, start + step)
             after = self.drawn(before[part], action[part], m, keys[part])
-            yes, value = self.reached(after.reshape(-1, self.schema.d))
-            yes, value = yes.reshape(m, -1), value.reshape(m, -1)
+            nowhere = leads_nowhere(before[part], after)
+            yes, value = self.reached(self.standing(before[part], after).reshape(-1, self.schema.d))
+            yes, value = yes.reshape(m, -1) & ~nowhere, value.reshape(m, -1)
             share[part] = yes.mean(0)
             if self.confidence is not None:
                 holds[part] = self.confidence.holds(yes, value, self.bound_target)
@@ -542,9 +580,10 @@ class Problem(Portable):
     def judge_rows(self, people: Population, who: np.ndarray, action: Rows, after: Rows) -> dict[str, Mask]:
         """(m,) bool for each question about rows that needs no model: legal, rules, wishes.
 
-        legal: values exist (schema; a step binds what is set, not what follows), nothing immutable differs, no special
-        state and no missing value that stays missing is left, only
-        actionable features are acted on, in their direction, and by their least change at least. rules: no rule is
+        legal: values exist (schema; a step binds what is set, not what follows) and are known (what follows may not be,
+        see `World.consequences`), nothing immutable differs, no special state and no missing value that stays missing
+        is left, only actionable features are acted on, in their direction, and by their least change at least. rules:
+        no rule is
         surely broken. wishes: personal limits, frozen features, allowed levels and the number of changes are kept. A
         feature that a person froze may still move as a consequence.
         """
@@ -554,7 +593,7 @@ class Problem(Portable):
         with np.errstate(invalid="ignore"):
             slack = schema.slack
             differs = schema.differs(after, before)
-            good = schema.legal(after, acted=acted) | ~differs
+            good = (schema.legal(after, acted=acted) & np.isfinite(after)) | ~differs
             backward = (action - before) * schema.direction < -slack
             good &= ~((differs & schema.immutable) | (acted & (backward | ~schema.actionable)))
             if schema.may_be_stuck.size:

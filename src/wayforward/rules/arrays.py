@@ -18,6 +18,7 @@ Array: TypeAlias = Any  # a float64 NumPy array or a torch tensor; a Python floa
 class NumpyOps:
     """The operations that the tree needs, on NumPy arrays."""
 
+    differentiable = False
     abs = staticmethod(np.abs)
     exp = staticmethod(np.exp)
     log = staticmethod(np.log)
@@ -25,6 +26,7 @@ class NumpyOps:
     tanh = staticmethod(np.tanh)
     arctanh = staticmethod(np.arctanh)
     isnan = staticmethod(np.isnan)
+    isfinite = staticmethod(np.isfinite)
     minimum = staticmethod(np.minimum)
     maximum = staticmethod(np.maximum)
     where = staticmethod(np.where)
@@ -84,10 +86,12 @@ class NumpyOps:
 class TorchOps:
     """The same operations on torch tensors, differentiable where the mathematics is."""
 
+    differentiable = True
+
     def __init__(self) -> None:
         torch: Any = importlib.import_module("torch")
         self.torch = torch
-        self.isnan = torch.isnan
+        self.isnan, self.isfinite = torch.isnan, torch.isfinite
 
     def lift(self, value: Array) -> Array:
         """A float64 array of whatever this is."""
@@ -123,6 +127,10 @@ class TorchOps:
     def straight_through(self, soft: Array, hard: Array) -> Array:
         """The hard value with the gradient of the soft one (Bengio, Leonard & Courville 2013)."""
         return soft + (hard - soft).detach()
+
+    def flowing(self, where: Array, value: Array) -> Array:
+        """The value, whose gradient flows where the condition holds and nowhere else: 0 times infinity is NaN."""
+        return self.torch.where(where, value, value.detach())
 
     def stack(self, columns: list[Array]) -> Array:
         """Columns (...) side by side: (..., d)."""

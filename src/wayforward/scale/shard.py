@@ -103,7 +103,7 @@ def _answered(
     pq = require("pyarrow.parquet", extra="frames")
     table = pq.read_table(people) if isinstance(people, (str, Path)) else people
     schema = method.problem_.schema
-    x, reasons = encode_shard(schema, table, text=text)
+    x, reasons = method.problem_.set_aside(*encode_shard(schema, table, text=text))
     there = np.array([i for i in range(len(x)) if i not in reasons], dtype=np.int64)
     ids = None if settings.id is None else table.column(settings.id)
     columns = answer_columns(schema, settings, None if ids is None else ids.type)

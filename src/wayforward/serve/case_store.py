@@ -127,7 +127,7 @@ class CaseStore:
             if not by and (why := self.budget.refusal(session, model_id, True, 0, "own row")):
                 raise CaseError(why)
         project = self.projects.project(model_id)
-        rows = project.schema.encode(table_of(people) if isinstance(people, list) else people)
+        rows = project.problem.encode(table_of(people) if isinstance(people, list) else people)
         made = []
         with self.database.session() as session:
             for row in rows:
@@ -171,7 +171,7 @@ class CaseStore:
         from wayforward.people.dialogue import Dialogue
 
         project, id, key = self.projects.project(model_id), secrets.token_hex(11), self.keys.new_case_key()
-        x = project.schema.encode(table_of([row]))[0]
+        x = project.problem.encode(table_of([row]))[0]
         state: dict[str, Any] = {"x": plain_row(x), "limits": {}, "dialogue": None, "kept": []}
         if dialogue is not None:
             with project.turn.of(Rank.STEP):

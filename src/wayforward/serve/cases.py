@@ -330,7 +330,8 @@ class Cases(CaseStore):
             profile = schema.encode(table_of([{**before, **values}]))
             action = np.where(profile != one.x, profile, np.nan)
             judged = problem.check(one.x, action[None], 1)
-            after = judged.after[0, 0] if judged.found[0, 0] else problem.consequences(one.x, action)[0]
+            led = problem.standing(one.x, problem.consequences(one.x, action))
+            after = judged.after[0, 0] if judged.found[0, 0] else led[0]
             yes, value = problem.reached(after[None])
             from wayforward.answers.standing import near_text
 

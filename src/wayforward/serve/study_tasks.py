@@ -251,7 +251,7 @@ def _misfit(cases: Cases, model_id: str, row: Mapping[str, Any]) -> str:
     """Why a model cannot be asked about a made-up person; "" where it can."""
     project = cases.projects.project(model_id)
     try:
-        x = project.schema.encode(table_of([row]))
+        x = project.problem.encode(table_of([row]))
     except DataError as error:
         return str(error)
 

@@ -137,7 +137,7 @@ def _audit(
 
     schema = project.schema
     table = without_label(read_table(_people(folder)), given.get("label"))
-    x, odd = schema.read(table)
+    x, odd = project.problem.read(table)
     names = [name for name in given.get("groups", []) if name in schema.names] or list(schema.sensitive)
     if not names:
         raise WayforwardError(

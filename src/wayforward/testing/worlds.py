@@ -150,6 +150,7 @@ class WorldContract:
         x, action = self.case()
         after = self.world.consequences(x, action)
         assert after.shape == action.shape and after.dtype == np.float64
+        assert not np.isinf(after).any()  # NaN where nobody knows what follows
         one = self.world.consequences(x, action[:, 0])
         np.testing.assert_array_equal(one, after[:, 0])
         with pytest.raises(WorldError):

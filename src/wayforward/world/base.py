@@ -57,12 +57,23 @@ class World(ABC):
         (levels, whole numbers) the nearest legal value follows, cut at its levels and declared bounds: 40 where an
         equation gives 41 and the schema says high=40. The model judges an option by that value. A real feature is not
         cut; where one is led beyond its declared bounds the act is no option.
-        Raises: WorldError if a person cannot have come from this world.
+
+        NaN, never an infinite number, where nobody knows what follows: a cause is missing, the equation has no finite
+        value there (the logarithm of an income of 0), or this person's own noise cannot be worked out (see
+        `impossible`). Such an act is no option. Only that feature and its effects are NaN, and nobody else's.
         """
 
     @abstractmethod
     def consequences_torch(self, before: Array, value: Array, acted: Array) -> Array:
         """The same on tensors: `value` (..., d) counts where `acted` (..., d); differentiable in `value`."""
+
+    def impossible(self, x: Rows, needed: FeatureMask) -> dict[int, tuple[int, str]]:
+        """Row number -> a feature of it, by position, whose noise cannot be worked out, and why, in a sentence.
+
+        x (n, d); needed (d,) bool: features whose noise counts. What follows from an act of these people is unknown, so
+        that methods do not ask about them. A world whose noise can always be worked out has none.
+        """
+        return {}
 
     @property
     @abstractmethod
@@ -208,6 +219,11 @@ def legal_limits(feature: Feature) -> tuple[float, float] | None:
         return -np.inf, np.inf
     low = -np.inf if feature.low is None else float(feature.low)
     return low, np.inf if feature.high is None else float(feature.high)
+
+
+def leads_nowhere(before: Points, after: Points) -> np.ndarray:
+    """(..., d), (..., d) -> (...) bool: a value that was known is none any more, or no finite one: no option."""
+    return np.asarray((~np.isfinite(after) & ~np.isnan(before)).any(-1))
 
 
 def either(

@@ -12,7 +12,6 @@ Source: J. Pearl (2009), Causality, section 7.1; for recourse, A.-H. Karimi, B. 
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -20,7 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import FileFormatError, WorldError, did_you_mean, require_kind, require_number, shown
+from wayforward.errors import (
+    FileFormatError,
+    WorldError,
+    did_you_mean,
+    harmless,
+    require_kind,
+    require_number,
+    shown,
+)
 from wayforward.lazy import cached_property
 from wayforward.plain_files import dump_yaml, parse_yaml, read_text
 from wayforward.public import public
@@ -82,32 +89,54 @@ class EquationWorld(World):
         return array, [array[..., place] for place in self.columns]
 
     # -- abduction -----------------------------------------------------------------------------------------
-    def _noise_of(self, j: int, values: Sequence[Array], ops: Any, rows: Array | None = None) -> Array:
-        """(...) noise of node j. Raises: WorldError if a value cannot come from the equation."""
-        return self._noise_and_slope(j, values, ops, rows)[0]
+    def _noise_of(self, j: int, values: Sequence[Array], ops: Any) -> Array:
+        """(...) noise of node j, NaN where none can be worked out."""
+        return self._noise_and_slope(j, values, ops)[0]
 
-    def _noise_and_slope(
-        self, j: int, values: Sequence[Array], ops: Any, rows: Array | None = None
-    ) -> tuple[Array, Array]:
+    def _noise_and_slope(self, j: int, values: Sequence[Array], ops: Any) -> tuple[Array, Array]:
         equation = self.scm.equations[j]
         u, log_slope = equation.noise(values, values[j], ops)
-        wrong = ops.isnan(u) & ~ops.isnan(values[j])
-        for parent in equation.parents:
+        known = ops.isfinite(u)
+        if not equation.additive:  # 2 * 0 undoes a division by 0, and gives nobody their 2
+            known = known & ops.isfinite(ops.lift(equation.value(values, u, ops)))
+        if bool(known.all()):
+            return u, log_slope
+        if ops.differentiable:
+            u, log_slope = equation.noise(*self._flowing(j, known, values, values[j], ops), ops)
+        return ops.where(known, u, float("nan")), log_slope  # infinite noise is nobody's
+
+    def _given(self, j: int, values: Sequence[Array], u: Array, ops: Any) -> Array:
+        """(...) the legal value that node j's equation gives; NaN where that is no finite number."""
+        equation = self.scm.equations[j]
+        computed = ops.lift(equation.value(values, u, ops))
+        known = ops.isfinite(computed)
+        if bool(known.all()):
+            return self.legal(j, computed, ops)
+        if ops.differentiable:
+            computed = ops.lift(equation.value(*self._flowing(j, known, values, u, ops), ops))
+        return ops.where(known, self.legal(j, computed, ops), float("nan"))
+
+    def _flowing(
+        self, j: int, known: Array, values: Sequence[Array], last: Array, ops: Any
+    ) -> tuple[list[Array], Array]:
+        """The values that node j's equation reads, and one more, whose gradients flow where `known` alone."""
+        flowing, last = list(values), ops.flowing(known, last)
+        for parent in self.scm.equations[j].parents:
+            flowing[parent] = ops.flowing(known, values[parent])
+        return flowing, last
+
+    def _without(self, j: int, values: Sequence[Array], u: Array, ops: Any) -> Array:
+        """(...) bool: node j and its causes are known, and no noise u (...) can be worked out."""
+        wrong = ~ops.isfinite(u) & ~ops.isnan(values[j])
+        for parent in self.scm.equations[j].parents:
             wrong = wrong & ~ops.isnan(values[parent])
-        if rows is not None:
-            wrong = wrong & rows
-        if bool(wrong.any()):
-            value = float(ops.broadcast(values[j], tuple(wrong.shape))[wrong][0])
-            raise WorldError(
-                f"'{equation.name}' is {value:.6g}, which its equation \"{equation}\" cannot give "
-                f"({int(wrong.sum())} of {math.prod(wrong.shape)} values). Correct the value or the equation."
-            )
-        return u, log_slope
+        return wrong
 
     def abduct(self, x: Array) -> Points:
-        """(..., d) -> (..., d): the noise behind each value; NaN where it or a cause is missing.
+        """(..., d) -> (..., d): the noise behind each value; NaN where it or a cause is missing, and where none can be
+        worked out: the value cannot come from its equation, or only from infinite noise, or from any noise.
 
-        A feature without an equation is its own noise. Raises: WorldError if a value cannot come from its equation.
+        A feature without an equation is its own noise.
         """
         array, values = self._values(x, "x")
         u = np.array(array)
@@ -191,10 +220,16 @@ class EquationWorld(World):
                     touched = moved[parent] if touched is None else touched | moved[parent]
             if touched is not None:
                 computes = touched if shifts else touched & ~acted[j]  # where the equation has a say
-                u = noise[j] if noise is not None else self._noise_of(j, before, ops, computes)
+                u = noise[j] if noise is not None else self._noise_of(j, before, ops)
                 if not exact:  # a NaN where nothing is computed would still poison the gradient
                     u = ops.where(ops.isnan(u) & ~computes, 0.0, u)
-                natural = ops.where(touched, self.legal(j, equation.value(after, u, ops), ops), before[j])
+                given = self._given(j, after, u, ops)
+                if not exact and bool(ops.isnan(given).any()):  # where no cause moved, nobody's noise is needed
+                    still = ops.isnan(given)
+                    for parent in equation.parents:
+                        still = still & (after[parent] == before[parent])
+                    given = ops.where(still, before[j], given)
+                natural = ops.where(touched, given, before[j])
             if bool(acted[j].any()):
                 set_to = value[j]
                 if shifts:  # a value that was missing has nothing to be shifted from
@@ -233,7 +268,8 @@ class EquationWorld(World):
                     surely |= (after_low[parent] > own[parent]) | (after_high[parent] < own[parent])
                 natural = own[j], own[j]
                 if touched.any():
-                    bounds = equation.bounds(after_low, after_high, equation.noise(own, own[j], ops)[0])
+                    # infinite where a value may be: wide enough for every finite one, and no other is an option
+                    bounds = equation.bounds(after_low, after_high, self._noise_of(j, own, ops))
                     room = [_ROOM * (np.abs(end) + np.abs(own[j])) for end in bounds]
                     computed = (
                         self.legal(j, bounds[0] - room[0], ops),
@@ -271,8 +307,7 @@ class EquationWorld(World):
         values: list[Any] = [None] * self.scm.d
         with np.errstate(all="ignore"):
             for j in self.scm.order:
-                natural = self.scm.equations[j].value(values, noise[j], ops)
-                values[j] = np.asarray(self.legal(j, natural, ops), dtype=np.float64)
+                values[j] = np.asarray(self._given(j, values, noise[j], ops), dtype=np.float64)
         return list(np.broadcast_arrays(*values))
 
     def predict_torch(self, u: Array, value: Array | None = None, acted: Array | None = None) -> Array:
@@ -288,7 +323,7 @@ class EquationWorld(World):
         for j in scm.order:
             place = self.columns[j]
             for into in (values, factual) if scm.soft and value is not None else (values,):
-                into[j] = ops.lift(self.legal(j, scm.equations[j].value(into, u[..., place], ops), ops))
+                into[j] = ops.lift(self._given(j, into, u[..., place], ops))
             if value is not None and acted is not None:
                 set_to = value[..., place]
                 if scm.shifts[j]:
@@ -308,8 +343,8 @@ class EquationWorld(World):
         """(..., d) -> (...): log-density by change of variables, nats.
 
         Each node adds the log-density of its noise plus log |d noise / d value|; for discrete noise the
-        log-probability. Raises: WorldError for a noise without distribution, an impossible value, or a feature
-        without an equation.
+        log-probability. What no noise can give has -inf. Raises: WorldError for a noise without distribution, or a
+        feature without an equation.
         """
         parts = self._density_parts(x)
         total: np.ndarray = np.zeros(np.shape(x)[:-1])
@@ -334,7 +369,8 @@ class EquationWorld(World):
             for j, name in enumerate(self.scm.names):
                 distribution = self.scm.distribution(name)
                 u, log_slope = self._noise_and_slope(j, values, ops)
-                parts.append(distribution.log_density(u) + (0.0 if distribution.discrete else log_slope))
+                part = distribution.log_density(u) + (0.0 if distribution.discrete else log_slope)
+                parts.append(np.where(self._without(j, values, u, ops), -np.inf, part))
         return parts
 
     def log_density_torch(self, x: Array) -> Array:
@@ -345,11 +381,8 @@ class EquationWorld(World):
         total: Array = 0.0
         for j, name in enumerate(self.scm.names):
             equation, distribution = self.scm.equations[j], self.scm.distribution(name)
-            u, log_slope = equation.noise(values, values[j], ops)
+            u, log_slope = self._noise_and_slope(j, values, ops)
             without = ops.isnan(u)
-            if bool(without.any()):  # its gradient would be NaN, so it is taken at a value that can be
-                harmless = equation.value(values, ops.like(ops.lift(0.5), values[j]), ops).detach()
-                u, log_slope = equation.noise(values, ops.where(without, harmless, values[j]), ops)
             term = distribution.log_density(u) + (0.0 if distribution.discrete else log_slope)
             if bool(without.any()):
                 for cause in (j, *equation.parents):  # nobody knows how likely a missing value is
@@ -635,6 +668,31 @@ class BoundSCM(EquationWorld):
         limits = self.limits[j]
         return (-np.inf, np.inf, False) if limits is None else (*limits, True)
 
+    def impossible(self, x: Rows, needed: FeatureMask) -> dict[int, tuple[int, str]]:
+        """See `World`: values from which their equation tells no noise."""
+        _, values = self._values(x, "x")
+        ops, found = operations(x), {}
+        with np.errstate(all="ignore"):
+            for j in self.scm.order:
+                place, equation = self.columns[j], self.scm.equations[j]
+                if not needed[place] or not equation.parents:
+                    continue
+                feature = self.schema.features[place]
+                wrong = self._without(j, values, self._noise_of(j, values, ops), ops)
+                for i in np.flatnonzero(wrong).tolist():
+                    value = values[j][i]
+                    text = str(feature.levels[int(value)]) if feature.has_levels else f"{value:.6g}"
+                    found.setdefault(
+                        i,
+                        (
+                            place,
+                            f"'{harmless(feature.name)}' is {harmless(text)}, and its equation \"{equation}\" tells no "
+                            "noise that would give this person that value, so nobody knows what follows from an act. "
+                            "Correct the value, its causes or the equation.",
+                        ),
+                    )
+        return found
+
     @cached_property
     def descendants(self) -> Mask:
         """(d, d) bool in schema order: acting on the row's feature can move the column's feature."""
@@ -667,12 +725,14 @@ class BoundSCM(EquationWorld):
             if not moving[place]:
                 continue
             own, slope = u[..., place], 0.0
-            values[j] = ops.lift(self.legal(j, equation.value(values, own, ops), ops))
+            values[j] = ops.lift(self._given(j, values, own, ops))
             if density:
                 distribution = scm.distribution(scm.names[j])
                 if not equation.additive or self.limits[j] is not None:
-                    own, slope = equation.noise(values, values[j], ops)
-                total = total + distribution.log_density(own) + (0.0 if distribution.discrete else slope)
+                    own, slope = self._noise_and_slope(j, values, ops)
+                part = distribution.log_density(own) + (0.0 if distribution.discrete else slope)
+                known = ops.isfinite(own) & ops.isfinite(values[j])
+                total = total + ops.where(known, part, -float("inf"))
         after = ops.replaced(u, dict(zip(self.columns, values, strict=True)), tuple(u.shape))
         return after, total if density else None
 

@@ -23,7 +23,7 @@ from wayforward.public import public
 from wayforward.rules.arrays import Array, align
 from wayforward.shapes import Draws, FeatureMask, Floats, Mask, PerFeature, PerPoint, Points, Rows
 from wayforward.streams import spread
-from wayforward.world.base import World, flat_rows, row_keys
+from wayforward.world.base import World, flat_rows, leads_nowhere, row_keys
 from wayforward.world.graph import CausalGraph
 
 if TYPE_CHECKING:
@@ -130,11 +130,14 @@ class SubPopulation(World):
         if not fresh.any():
             after = np.where(acted, action, before)
             return np.broadcast_to(after, (noise.shape[0], *after.shape)).copy()
-        u = np.where(fresh, noise, self.world.abduct(before))
-        to = np.broadcast_to(action, u.shape)
+        own = self.world.abduct(before)
+        u = np.where(fresh, noise, own)
+        # whose own noise cannot be worked out stands where they stand
+        held = np.where(np.isnan(own) & ~fresh & ~acted, before, np.nan)
+        to = np.broadcast_to(np.where(acted, action, held), u.shape)
         shifted = acted & fresh & self._shifts
         if shifted.any():  # a shift counts from where the person stands
-            twin = self.world.predict(u)
+            twin = self.world.predict(u, np.broadcast_to(held, u.shape))
             to = np.where(shifted, twin + (action - before), to)
         flat = (-1, before.shape[1])
         after = self.world.predict(u.reshape(flat), to.reshape(flat)).reshape(u.shape)
@@ -162,7 +165,9 @@ class SubPopulation(World):
         """(B, d) sorted noise of each feature; a feature outside the world stands alone, and none is needed."""
         schema = self._bound()
         if self.data is not None:
-            noise = np.array(self.world.abduct(schema.encode(self.data, "data")))
+            people = schema.encode(self.data, "data")
+            noise = np.array(self.world.abduct(people))
+            noise = noise[~leads_nowhere(people, noise)]  # of others the world cannot say what makes them
         else:
             noise = np.array(self.world.effect_noise(_BANK, np.random.default_rng([self.seed, 0xCA7E])))
         if not len(noise):
@@ -258,10 +263,14 @@ class SubPopulation(World):
         given = torch.as_tensor(noise, dtype=before.dtype, device=before.device)
         given = torch.where(torch.isnan(given), torch.zeros_like(given), given)
         u = torch.where(fresh, given, own)
-        to, on = torch.broadcast_to(value, u.shape), torch.broadcast_to(acted, u.shape)
+        held = torch.isnan(own) & ~torch.isnan(before) & ~fresh & ~acted
+        to, on = (
+            torch.broadcast_to(part, u.shape) for part in (torch.where(held, before, value), acted | held)
+        )
         shifted = acted & fresh & soft
         if bool(shifted.any()):
-            twin = self.world.predict_torch(u)
+            there = torch.broadcast_to(before, u.shape), torch.broadcast_to(held, u.shape)
+            twin = self.world.predict_torch(u, *there) if bool(held.any()) else self.world.predict_torch(u)
             to = torch.where(shifted, twin + (value - before), to)
         return torch.where(fresh | acted, self.world.predict_torch(u, to, on), before)
 

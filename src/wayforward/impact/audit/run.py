@@ -151,7 +151,7 @@ def audit(
         summarisers_of(summaries),
     )
     second = None if beside is None else chosen_method(beside)
-    x, reasons = problem.schema.read(x)
+    x, reasons = problem.read(x)
     read = np.setdiff1d(np.arange(len(x)), list(reasons))
     if len(read) < fewest:
         raise DataError(

@@ -24,6 +24,7 @@ from wayforward.impact.privacy import FEWEST, FEWEST_SPREAD, mean_of_enough
 from wayforward.language import Translatable, gettext, reason
 from wayforward.public import public
 from wayforward.shapes import Floats, Ints, People, PerPerson, Rows
+from wayforward.world.base import leads_nowhere
 
 if TYPE_CHECKING:
     from wayforward.groups import Groups
@@ -207,7 +208,7 @@ def _twins_of(problem: Problem, x: People, who: Ints, feature: int, value: float
     act = np.full((who.size, schema.d), np.nan)
     act[:, feature] = value
     twin = np.asarray(problem.consequences(x[who], act), dtype=np.float64)
-    real = ~(out_of_domain(schema, twin) & schema.differs(twin, x[who])).any(-1)
+    real = ~leads_nowhere(x[who], twin) & ~(out_of_domain(schema, twin) & schema.differs(twin, x[who])).any(-1)
     return who[real], twin[real]
 
 

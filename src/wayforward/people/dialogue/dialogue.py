@@ -378,7 +378,7 @@ def _plain_acts(problem: Problem, acts: ActModel | list[dict[str, Any]] | str | 
 def _one_person(problem: Problem, x: Any) -> np.ndarray:
     if isinstance(x, np.ndarray) and x.ndim == 1:
         x = x[None]
-    row = problem.schema.encode(x, "person")
+    row = problem.encode(x, "person")
     if len(row) != 1:
         raise DataError(f"A dialogue is with one person; got {len(row)} rows. Give one row.")
     return row

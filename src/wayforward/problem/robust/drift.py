@@ -106,7 +106,7 @@ class Drift(Robust):
                 j = schema.index(name)
                 value = np.clip(before[:, j] + rate * months, schema.low[j], schema.high[j])
                 moved[:, j] = np.where(rate * months == 0, action[:, j], value)
-            out.append(problem.consequences(before, moved))
+            out.append(problem.standing(before, problem.consequences(before, moved)))
         return out
 
     def months(

@@ -160,7 +160,7 @@ class Improvement(Robust):
         if action is None or not problem.world.uncertain or not len(after):
             return np.asarray(np.nan_to_num(self.chance(before, after), nan=0.0))
         keys = keys_of(np.concatenate([before, action], axis=1), 0)
-        drawn = problem.drawn(before, action, _DRAWS, keys)
+        drawn = problem.standing(before, problem.drawn(before, action, _DRAWS, keys))
         every = self.chance(np.tile(before, (_DRAWS, 1)), drawn.reshape(-1, drawn.shape[-1]))
         return np.asarray(np.nan_to_num(every, nan=0.0).reshape(_DRAWS, -1).mean(0))
 

@@ -231,7 +231,8 @@ class UnderNoise(_Drawn):
         out[:, :, columns] = value
         if not through:
             return out
-        led = problem.consequences(np.tile(before, (len(noise), 1)), out.reshape(-1, out.shape[2]))
+        people = np.tile(before, (len(noise), 1))
+        led = problem.standing(people, problem.consequences(people, out.reshape(-1, out.shape[2])))
         return np.asarray(led.reshape(out.shape))
 
     def carried(

@@ -62,7 +62,8 @@ class AllWorlds(Robust):
 
     def profiles(self, problem: Problem, before: np.ndarray, action: np.ndarray) -> list[np.ndarray]:
         """Where actions (m, d) lead people (m, d) in each listed world: (m, d) each."""
-        return [problem.consequences(before, action, world) for world in self._bound]
+        led = [problem.consequences(before, action, world) for world in self._bound]
+        return [problem.standing(before, after) for after in led]
 
     def score(
         self,

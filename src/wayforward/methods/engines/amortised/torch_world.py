@@ -165,8 +165,8 @@ class TorchWorld(Portable):
         """
         there = self.moved(u, shift, acted)
         if self.leads_with_density:
-            both: tuple[Any, Any] = self.world.lead_torch(x, there, self.moving)
-            return both
+            after, density = self.world.lead_torch(x, there, self.moving)
+            return self._somewhere(x, after), density
         if self.leads_quickly:
             after = self.world.lead_torch(x, there, self.moving, density=False)[0]
         elif self.latent:
@@ -175,20 +175,25 @@ class TorchWorld(Portable):
             after = self._set_values(x, there, acted)
         else:
             after = there
+        after = self._somewhere(x, after)
         if self.links:
             after = self.schema.compiled_rules.drag(x, after, self._acted(x, acted))
         density = None if self.density is None else self.density.log_density_torch(after).to(self.dtype)
         return after, density
 
+    def _somewhere(self, x: Any, after: Any) -> Any:
+        """Leave people where they are whose acts lead nowhere: no option, and no gradient."""
+        return self.torch.where(self.torch.isfinite(after).all(-1, keepdim=True), after, x)
+
     def _set_values(self, x: Any, there: Any, acted: Any) -> Any:
         """Set values directly; what is not acted on also learns what acting on it a little would do."""
         torch, hard = self.torch, self._acted(x, acted)
-        after = self.world.consequences_torch(x, there, hard)
+        after = self._somewhere(x, self.world.consequences_torch(x, there, hard))
         every = torch.zeros(x.shape, dtype=torch.bool, device=x.device)
         every[..., self._act] = True
         free = every & ~hard
         value = torch.where(free, after.detach() + there - there.detach(), after.detach())
-        beside = self.world.consequences_torch(x, value, every)
+        beside = self._somewhere(x, self.world.consequences_torch(x, value, every))
         return (after + beside - beside.detach()).to(self.dtype)
 
     def limited(self, x: Any, after: Any, acted: Any, low: Any, high: Any) -> Any:
@@ -200,7 +205,7 @@ class TorchWorld(Portable):
         if self.problem.independent:
             clipped = torch.where(hard, value, after.detach())
         else:
-            clipped = self.world.consequences_torch(x, value, hard).to(self.dtype).detach()
+            clipped = self._somewhere(x, self.world.consequences_torch(x, value, hard)).to(self.dtype).detach()
         return clipped + after - after.detach()
 
 

@@ -124,6 +124,8 @@ class PersonFormula:
             if np.isnan(self.x[[j, *causes]]).any():
                 raise NotLowered("what follows from a missing value is unknown")
             noise = world.abduct(self.x[None])[0] if noise is None else noise
+            if not np.isfinite(noise[j]):
+                raise NotLowered("this person's noise cannot be worked out")
             own = exact(float(noise[j]))
             grammar = Grammar(
                 self.terms,

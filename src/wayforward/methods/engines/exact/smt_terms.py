@@ -307,7 +307,11 @@ class Grammar:
                     best = t.pick(first, best, other)
                 return best
             case Call(function, _) if isinstance(inside[0], Fraction):
-                return exact(float(_SMOOTH[function](float(inside[0]))))
+                with np.errstate(all="ignore"):
+                    value = float(_SMOOTH[function](float(inside[0])))
+                if not math.isfinite(value):
+                    raise NotLowered("what is no finite number is no option, which a formula cannot say")
+                return exact(value)
         raise NotLowered("a solver knows no smooth function, and no division by what may change")
 
     def _size(self, node: Quantity) -> float:

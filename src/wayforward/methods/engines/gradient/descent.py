@@ -121,6 +121,8 @@ class Descent(Layout):
     def after(self, x: Any, value: Any, acted: Any) -> Any:
         """Return the rows (m, d) that follow where `acted` (m, d) features are set to values (m, d)."""
         after = self.problem.world.consequences_torch(x, value, acted)
+        unknown = ~self.torch.isfinite(after) & ~self.torch.isnan(x)  # an act that leads nowhere is no option
+        after = self.torch.where(unknown, x, after)
         if self.schema.rules and self.schema.compiled_rules.links:
             after = self.schema.compiled_rules.drag(x, after, acted)
         return after
