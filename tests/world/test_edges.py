@@ -79,7 +79,10 @@ def test_one_person_whom_an_equation_cannot_give_stops_nobody(equation, odd):
     alone, both = quietly(problem, x[:1]), quietly(problem, x)
     assert alone.outcome[0, 0] is Outcome.FOUND
     np.testing.assert_array_equal(both.after[0], alone.after[0])
-    cannot = equation == "log(income) + u" or (odd, equation) in ((0.0, "income * u"), (-1.0, "sqrt(income) + u"))
+    cannot = equation == "log(income) + u" or (odd, equation) in (
+        (0.0, "income * u"),
+        (-1.0, "sqrt(income) + u"),
+    )
     assert (both.outcome[1, 0] is Outcome.NOT_ASKED) == cannot == bool(both.reasons[1])
     assert np.isfinite(both.after[both.found]).all()
 
@@ -109,7 +112,9 @@ def test_what_is_not_known_is_no_option_where_a_value_may_be_missing():
     schema = SAVING.revise(savings={"missing": True})
     x, act = np.array([[3.0, 2.0]]), np.array([[[0.0, NAN], [9.0, NAN]]])
     model = wf.wrap(lambda x: (~(x[:, 1] <= 2)).astype(float), schema, output="label", classes=(0, 1))
-    taken = wf.Problem(schema, model, wf.Target(favourable=1), world=SCM({"income": "u", "savings": "log(income) + u"}))
+    taken = wf.Problem(
+        schema, model, wf.Target(favourable=1), world=SCM({"income": "u", "savings": "log(income) + u"})
+    )
     assert np.isnan(taken.consequences(x, act[:, 0]))[0].tolist() == [False, True]
     got = taken.check(x, act, k=2)  # the model says yes to whose savings are not known
     assert got.found[0].tolist() == [True, False] and got.action[0, 0, 0] == 9
@@ -147,12 +152,22 @@ def test_an_infinite_consequence_of_a_strangers_world_is_no_option():
     model = wf.wrap(lambda x: (x[:, 1] >= 7).astype(float), schema, output="label", classes=(0, 1))
     problem = wf.Problem(schema, model, wf.Target(favourable=1), world=Beyond())
     got = wf.recommend(problem, np.array([[3.0, 2.0], [3.0, 6.0]]))
-    assert got.outcome[:, 0].tolist() == [Outcome.NOT_FOUND, Outcome.FOUND] or got.outcome[0, 0] is Outcome.NONE_EXISTS
+    assert (
+        got.outcome[:, 0].tolist() == [Outcome.NOT_FOUND, Outcome.FOUND]
+        or got.outcome[0, 0] is Outcome.NONE_EXISTS
+    )
     assert got.after[1, 0].tolist() == [4.0, 7.0]
 
 
 WORLD = SCM(
-    {"a": "u", "b": "log(a) + u", "c": "b * u", "d": "sqrt(c + 0.3) / a + u", "e": "max(a, -1) + u", "f": "u / a"},
+    {
+        "a": "u",
+        "b": "log(a) + u",
+        "c": "b * u",
+        "d": "sqrt(c + 0.3) / a + u",
+        "e": "max(a, -1) + u",
+        "f": "u / a",
+    },
     dict.fromkeys("abcdef", "Normal(0, 1)"),
 )
 

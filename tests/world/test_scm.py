@@ -363,7 +363,9 @@ def test_of_an_impossible_person_nobody_knows_what_follows_and_only_where_it_mat
     np.testing.assert_array_equal(world.consequences(people, [1.0, NAN, NAN])[1], [1.0, NAN, 1.0])
     np.testing.assert_array_equal(world.abduct(people)[1], [0.0, NAN, 1.0])
     assert world.consequences(people, [1.0, NAN, NAN])[0, 1] == pytest.approx(1 / (1 + np.exp(-1) * 1.5))
-    schema = Schema(tuple(Feature(name=name, kind="real") for name in "ac") + (Feature(name="share", kind="real"),))
+    schema = Schema(
+        tuple(Feature(name=name, kind="real") for name in "ac") + (Feature(name="share", kind="real"),)
+    )
     bound, x = world.bind(schema), people[:, [0, 2, 1]]
     found = bound.impossible(x, np.ones(3, dtype=bool))
     assert list(found) == [1] and found[1][0] == 2

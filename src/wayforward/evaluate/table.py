@@ -202,7 +202,9 @@ def _redundancy(e: Evidence) -> PerPerson:
         e.end,
         lambda rows: ask_model(e.problem, rows)[0],
         action=None if alone else e.real_acts,
-        consequences=None if alone else lambda x, acts: e.problem.standing(x, e.problem.consequences(x, acts)),
+        consequences=None
+        if alone
+        else lambda x, acts: e.problem.standing(x, e.problem.consequences(x, acts)),
     )
 
 

@@ -224,7 +224,9 @@ class EquationWorld(World):
                 if not exact:  # a NaN where nothing is computed would still poison the gradient
                     u = ops.where(ops.isnan(u) & ~computes, 0.0, u)
                 given = self._given(j, after, u, ops)
-                if not exact and bool(ops.isnan(given).any()):  # where no cause moved, nobody's noise is needed
+                if not exact and bool(
+                    ops.isnan(given).any()
+                ):  # where no cause moved, nobody's noise is needed
                     still = ops.isnan(given)
                     for parent in equation.parents:
                         still = still & (after[parent] == before[parent])

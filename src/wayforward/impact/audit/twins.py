@@ -208,7 +208,9 @@ def _twins_of(problem: Problem, x: People, who: Ints, feature: int, value: float
     act = np.full((who.size, schema.d), np.nan)
     act[:, feature] = value
     twin = np.asarray(problem.consequences(x[who], act), dtype=np.float64)
-    real = ~leads_nowhere(x[who], twin) & ~(out_of_domain(schema, twin) & schema.differs(twin, x[who])).any(-1)
+    real = ~leads_nowhere(x[who], twin) & ~(out_of_domain(schema, twin) & schema.differs(twin, x[who])).any(
+        -1
+    )
     return who[real], twin[real]
 
 

@@ -136,7 +136,9 @@ class SurvivalProblem:
         if not unread:
             return got
         warnings.warn(unread_note(unread, len(x)), SchemaWarning, stacklevel=2)
-        return replace(got, reasons=np.array([unread.get(i, why) for i, why in enumerate(got.reasons)], dtype=object))
+        return replace(
+            got, reasons=np.array([unread.get(i, why) for i, why in enumerate(got.reasons)], dtype=object)
+        )
 
     def _rows(self, x: Floats, unread: Collection[int] = ()) -> Floats:
         """(n, d) -> rows of `problem`; unread: those of whom the model cannot be asked, whom nobody expects to last."""

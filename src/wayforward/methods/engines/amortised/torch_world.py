@@ -205,7 +205,9 @@ class TorchWorld(Portable):
         if self.problem.independent:
             clipped = torch.where(hard, value, after.detach())
         else:
-            clipped = self._somewhere(x, self.world.consequences_torch(x, value, hard)).to(self.dtype).detach()
+            clipped = (
+                self._somewhere(x, self.world.consequences_torch(x, value, hard)).to(self.dtype).detach()
+            )
         return clipped + after - after.detach()
 
 
