@@ -96,7 +96,7 @@ def _true_world(e: Evidence) -> Measured:
     def reached(x: Rows, acts: Rows, end: Rows) -> Mask:
         led = e.problem.consequences(x, acts, bound)
         nowhere = leads_nowhere(x, led)
-        return ask_model(e.problem, np.where(nowhere[:, None], x, led))[0] & ~nowhere
+        return np.asarray(ask_model(e.problem, np.where(nowhere[:, None], x, led))[0] & ~nowhere)
 
     yes = e.accepted_when(reached)
     return _usable_that(e, yes)

@@ -673,7 +673,8 @@ class BoundSCM(EquationWorld):
     def impossible(self, x: Rows, needed: FeatureMask) -> dict[int, tuple[int, str]]:
         """See `World`: values from which their equation tells no noise."""
         _, values = self._values(x, "x")
-        ops, found = operations(x), {}
+        found: dict[int, tuple[int, str]] = {}
+        ops = operations(x)
         with np.errstate(all="ignore"):
             for j in self.scm.order:
                 place, equation = self.columns[j], self.scm.equations[j]
