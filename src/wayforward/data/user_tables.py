@@ -36,7 +36,7 @@ def read_table(path: Path) -> Any:
     library = _table_library()
     try:
         frame = _read(library, path, kind)
-    except (DataError, MemoryError):
+    except (DataError, FileFormatError, MemoryError):
         raise
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
