@@ -54,6 +54,8 @@ def test_errors(full, y, full_schema):
     ):
         with pytest.raises(DataError, match=f"the label of row {gap}, from 0, is missing"):
             train("lr", full_schema, full, given)
+    with pytest.raises(DataError, match="row 1, from 0, is 0.5, which names no class"):
+        train("lr", full_schema, full, np.arange(900) / 2)
     named = pd.Series(["yes"] * 899 + [None], name="repaid")
     with pytest.raises(DataError, match="'repaid': the label of row 899, from 0, is missing"):
         train("lr", full_schema, full, named)

@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.errors import DataError, ModelError, array_in, is_one_of, require, require_kind, require_whole
+from wayforward.errors import (
+    DataError,
+    ModelError,
+    array_in,
+    is_one_of,
+    require,
+    require_kind,
+    require_whole,
+    shown,
+)
 from wayforward.public import public
 from wayforward.schema import Schema
 from wayforward.shapes import Ints
@@ -48,7 +57,7 @@ def train(name: str, schema: Schema, table: Any, y: Any, seed: int = 0, device: 
 
 
 def whole_labels(y: Any, rows: int) -> np.ndarray:
-    """Return labels (n,) of so many rows. Raises: DataError for another number of them, and for one that is missing."""
+    """Return labels (n,) of so many rows. Raises: DataError for another number, one that is missing, and a fraction."""
     labels = array_in(y.to_numpy() if hasattr(y, "to_numpy") else y, "y")
     if labels.shape != (rows,):
         raise DataError(
@@ -60,6 +69,12 @@ def whole_labels(y: Any, rows: int) -> np.ndarray:
         raise DataError(
             f"{'The labels' if column is None else repr(str(column))}: the label of row {gaps[0]}, from 0, is missing. "
             "Fill it in, or leave the row out."
+        )
+    odd = np.flatnonzero(labels != np.rint(labels)) if labels.dtype.kind == "f" else ()
+    if len(odd):
+        raise DataError(
+            f"The label of row {odd[0]}, from 0, is {shown(labels[odd[0]])}, which names no class. Say first what "
+            "counts as a yes: y > 0.5, for example."
         )
     return labels
 
