@@ -1045,6 +1045,17 @@ def test_no_mean_of_one_or_two_follows_from_all_that_are_told(seed):
     }
     rows = [has] + [masks[name] & has for name, n in means.items() if n]
     assert all(row.sum() == n for row, n in zip(rows[1:], filter(None, means.values()), strict=True))
+    cost = answers.cost[has, 0]
+    numbers = np.array(numbers_in(told))
+    assert not cost.size or np.abs(numbers[:, None] - cost[cost > 0]).min() > 1e-9  # nor what any one pays
+    for part in told["attributes"]:  # sums of squares, and of people within a budget, leave ten plans or none
+        for shown in ("std", "served"):
+            large = [
+                g["figures"]["cost"]["n"] for g in part["groups"]
+                if (g["figures"]["cost"]["std"] if shown == "std" else sum(e["n"] for e in g["served_within_budget"]))
+            ]  # fmt: skip
+            rest = int(has.sum()) - sum(large)
+            assert min(large, default=10) >= 10 and (not large or rest == 0 or rest >= 10)
     cells, counts = np.unique(np.array(rows)[:, has].T.astype(float), axis=0, return_counts=True)
     known = np.linalg.pinv(cells.T) @ cells.T  # onto the space of what follows
     few = [

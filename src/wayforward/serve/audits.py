@@ -72,8 +72,13 @@ class Cell:
 
     @classmethod
     def of(cls, estimate: dict[str, Any] | None, hidden: bool = False) -> Cell:
-        """A figure as an audit stores it; of fewer than `FEWEST` people nothing is told."""
-        if estimate is None or hidden or estimate["value"] is None or estimate["n"] < FEWEST:
+        """A figure as an audit stores it; of fewer than `FEWEST` people nothing is told, nor without an interval."""
+        if (
+            hidden
+            or estimate is None
+            or None in (estimate["value"], estimate["low"])
+            or estimate["n"] < FEWEST
+        ):
             return cls(None, None, None, None)
         return cls(estimate["value"], estimate["low"], estimate["high"], estimate["n"])
 

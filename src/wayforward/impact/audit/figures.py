@@ -270,7 +270,7 @@ def _estimates(measured: Measured, member: Mask, mine: Mask, withheld: bool) -> 
         # What counts no plan as the dearest tells what those who have one pay, of how many it ever is.
         enough = e.n >= measured.fewest and not 0 < plans < measured.fewest
         found[key] = (
-            NOTHING if not enough else alone(e) if plans < FEWEST_SPREAD else of_enough(e, means[key])
+            NOTHING if not enough else alone(e) if 0 < plans < FEWEST_SPREAD else of_enough(e, means[key])
         )
     if withheld:
         found = {key: e if key == "refused" else NOTHING for key, e in found.items()}
