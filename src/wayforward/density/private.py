@@ -27,7 +27,7 @@ _BINS, _NARROWEST = (
     32,
     1e-4,
 )  # bins of a number; the first one's width as a share of the range, by and by wider
-_MOST = {"n": 10_000_000, "clusters": 10_000, "rounds": 1_000}
+_MOST = {"n": 1_000_000, "clusters": 10_000, "rounds": 1_000}
 _OF_RANKS, _OF_COUNTS = 0.25, 0.2  # shares of the budget: of the bins; of a round, of its counts
 
 
