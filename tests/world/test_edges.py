@@ -97,12 +97,18 @@ def test_only_who_may_need_their_noise_is_left_out():
 def test_audits_and_societies_go_on_without_them():
     from wayforward.groups import Groups
     from wayforward.impact.audit import audit
+    from wayforward.impact.society import Scenario, Setting, simulate
 
     problem = asking("income * u", least=20)
     x = np.array([[0.0, 2.0], *([float(i), float(j)] for i in (2, 3) for j in range(2, 12))])
     groups = Groups("half", ("one", "other"), np.arange(len(x)) % 2)
     found = audit(problem, x, [groups], "local-search", smallest=2)
     assert found.unread.count == 1 and found.unread.columns == {"savings": 1} and found.n == len(x) - 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SchemaWarning)
+        story = simulate(Scenario(rounds=3), Setting(problem, x, groups))
+    assert story.rounds == 3 and np.isfinite(story.society.x).all()
+    assert story.society.x[0].tolist() == [0.0, 2.0]  # without advice they stay where they are
 
 
 # -- acts that lead nowhere --------------------------------------------------------------------------------
