@@ -73,8 +73,8 @@ def whole_labels(y: Any, rows: int) -> np.ndarray:
     odd = np.flatnonzero(labels != np.rint(labels)) if labels.dtype.kind == "f" else ()
     if len(odd):
         raise DataError(
-            f"The label of row {odd[0]}, from 0, is {shown(float(labels[odd[0]]))}, which names no class. Say first what "
-            "counts as a yes: y > 0.5, for example."
+            f"The label of row {odd[0]}, from 0, is {shown(float(labels[odd[0]]))}, which names no class. Say first "
+            "what counts as a yes: y > 0.5, for example."
         )
     return labels
 
