@@ -78,8 +78,8 @@ def test_an_audit_and_a_society_are_the_same_with_more_workers() -> None:
         audit(it.problem, it.x, groups, smallest=5, summaries=(), lasting_of=0, workers=n, on="threads")
         for n in (1, 2)
     )
-    assert one.overall == two.overall
-    assert [part.gaps for part in one.attributes] == [part.gaps for part in two.attributes]
+    assert repr(one.overall) == repr(two.overall)  # what is withheld is NaN
+    assert repr([part.gaps for part in one.attributes]) == repr([part.gaps for part in two.attributes])
     scenario = Scenario(rounds=2, people=80)
     three, four = (simulate(scenario, workers=n, on="threads") for n in (1, 2))
     assert repr(three.rows()) == repr(four.rows())
