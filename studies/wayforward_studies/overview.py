@@ -39,9 +39,10 @@ _CAUSES = {
     "survey": "The survey measures nothing of its own. What it describes is built, and its Table 1 is a table of "
     "methods.",
     "icarma": "Holds: validity and plausibility of the oracle and of iCARMA on Loan, the fairness findings, and that "
-    "soft limits lower the share asked for what is hardest. Does not: the low hap of weighted profiles, and "
-    "the order of the profiles by plausibility. Nobody can know: the forms of the losses and the ranges of "
-    "weights and prior, which the paper's text lost.",
+    "soft limits lower the share asked for what is hardest. Does not: the low hap of weighted scores, unless one "
+    "of several hardest features counts, and the order of the profiles by plausibility, unless the prior of masks "
+    "falls otherwise. Nobody can know: the forms of the losses and the ranges of weights and prior, which the paper's "
+    "text lost.",
     "hare": "Holds: asking brings plans nearer to what people want, in every case; more questions help; success is "
     "kept. Does not: iterations for near wishes, and, as printed, ten of them, nor five on COMPAS. Nobody can know: "
     "where the paper's wishes lie.",

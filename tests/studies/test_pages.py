@@ -77,7 +77,7 @@ def test_a_page_gives_the_numbers_that_it_is_said_to_explain(name: str, least: i
 @pytest.mark.parametrize(
     ("trials", "tables", "least"),
     [
-        ("tried-flow", ("table-2-loan", "table-3-loan"), 4),
+        ("tried-flow", ("table-2-loan", "table-3-loan"), 13),
         ("tried-gmsc", ("table-1-gmsc", "table-2-gmsc"), 1),
     ],
 )
@@ -118,7 +118,7 @@ def test_undecided_numbers_are_within_where_it_is_said() -> None:
                 and measure in cells(line)
             ]
             assert {"within", "better"} & set(words), row
-    assert found >= 12
+    assert found >= 15
 
 
 @pytest.mark.parametrize(("table", "least"), [("table-1", 5), ("table-3", 5)])

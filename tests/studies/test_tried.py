@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wayforward.data.loan import GRAPH
+from wayforward.preferences import GAMMAS
 from wayforward.world.flow_plan import plan_of
 from wayforward.world.graph import CausalGraph
 from wayforward_studies.icarma.published import ROWS, IcarmaCase
@@ -20,6 +21,9 @@ from wayforward_studies.icarma.tried import (
     TriedReplication,
     TriedRequest,
     checks,
+    complement_prior,
+    complemented,
+    one_hardest,
     without_ends,
 )
 from wayforward_studies.pages import Page
@@ -64,6 +68,40 @@ def test_a_flow_without_ends_has_no_walls(small: IcarmaSetting) -> None:
     assert got[4] == small.train[:, -1].max()
     assert opened.learned is None and opened.schema.names == small.schema.names
     np.testing.assert_array_equal(opened.refused("test"), small.refused("test"))
+
+
+def test_one_of_several_hardest_features_counts(study: IcarmaStudy) -> None:
+    """Each person's hardest score stays the hardest and is had once; nobody's draw depends on who else is there."""
+    wishes = study.wishes(IcarmaCase("loan", "scores", features=0))
+    got = one_hardest(wishes, study.x)
+    assert wishes.score is not None and got.score is not None
+    asked = (wishes.score >= 1) & (wishes.score <= 4)
+    np.testing.assert_array_equal(np.floor(got.score), wishes.score)
+    np.testing.assert_array_equal(got.score[~asked], wishes.score[~asked])
+    before, after = (np.where(asked, score, -1) for score in (wishes.score, got.score))
+    some = asked.any(1)
+    assert ((before == before.max(1, keepdims=True)).sum(1)[some] > 1).any()
+    assert ((after == after.max(1, keepdims=True)).sum(1)[some] == 1).all()
+    last = np.arange(len(study.x))[::-1][:3]
+    alone = one_hardest(wishes.take(last), study.x[last])
+    np.testing.assert_array_equal(alone.score, got.score[last])
+
+
+def test_priors_fall_with_the_complement(study: IcarmaStudy) -> None:
+    """Of four scores: linear ones as ours, concave ones higher, convex ones lower in the middle, the ends the same."""
+    t = np.array([0.0, 1 / 3, 2 / 3, 1.0])
+    shown = {
+        "linear": [0.5, 0.35, 0.2, 0.05],
+        "convex": [0.5, 0.25, 0.1, 0.05],
+        "concave": [0.5, 0.417, 0.310, 0.05],
+    }
+    for profile, priors in shown.items():
+        wish = t ** GAMMAS[profile]
+        np.testing.assert_allclose(complement_prior(wish, GAMMAS[profile], 0.5, 0.05), priors, atol=5e-4)
+        engine = complemented(preset="loan-scores", profile=profile, seeds=(1000,))._engine(
+            study.problems["true"]
+        )
+        np.testing.assert_allclose(engine._prior(engine.torch.tensor(wish)), priors, atol=5e-4)
 
 
 def test_every_line_of_gmsc_is_tried() -> None:

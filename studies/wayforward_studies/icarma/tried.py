@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from wayforward.errors import require
 from wayforward.preferences import GAMMAS, Preferences, draw_rankings, draw_thresholds
+from wayforward.streams import Streams
 from wayforward_studies.icarma.measures import measure, per_person
 from wayforward_studies.icarma.preferences import LEVELS
 from wayforward_studies.icarma.published import PROFILES, ROWS, IcarmaCase
@@ -28,6 +29,10 @@ from wayforward_studies.icarma.tables import SHARES, cells, tolerance
 from wayforward_studies.pages import Line, Page, Row, Table, number
 from wayforward_studies.replication import Replication, Request, at_least, checksums, known, made_with
 from wayforward_studies.verdicts import Check, Verdict
+
+if TYPE_CHECKING:
+    from wayforward.methods.icarma import ICarma
+    from wayforward.problem import Problem
 
 PAGES = ("tried", "tried-flow", "tried-gmsc")
 SEEDS = 2
@@ -44,7 +49,8 @@ class Trial:
     that somebody can act on has the full weight, however few those are. logit: act where the logit of class 1 is above
     0, as in the public code, whatever that of class 0. setup: what differs from ours. features: how many features
     somebody can act on, 0: a random number. stored: answered by the networks of the tables. ends: the flow keeps to the
-    ends of ranges and to whole numbers.
+    ends of ranges and to whole numbers. complement: priors of masks as in `complement_prior`. one: of features that
+    share a person's hardest score one counts for hap.
     """
 
     name: str
@@ -58,8 +64,15 @@ class Trial:
     features: tuple[int, ...] = (4, 0)
     stored: bool = False
     ends: bool = True
+    complement: bool = False
+    one: bool = False
 
 
+_COMPLEMENT = (
+    "one training for each profile, and the prior of a mask falls with (1 - t) to the power, not with t to it"
+)
+_ONE = "ours, but of features that share the hardest score one counts, drawn by chance"
+_FREE = "entropy in full, the prior counts .9 and the multiplier has no cap, as printed"
 #: What the tables have first, then one change at a time.
 TRIALS: tuple[Trial, ...] = (
     Trial("ours", "one training with linear weights answers for all profiles"),
@@ -83,12 +96,26 @@ TRIALS: tuple[Trial, ...] = (
     Trial("class-1 logit", "the same networks, other rule", ("constant",), "constant", logit=True),
     Trial("lower prior", "constant weights, prior .35", ("constant",), "constant", setup={"prior_max": 0.35}),
 )
+#: In the setting of the tables alone.
+FLOW_TRIALS: tuple[Trial, ...] = (Trial("complement", _COMPLEMENT, ("concave",), None, complement=True),)
 #: The same for scores; the paper's Table 3.
 SCORE_TRIALS: tuple[Trial, ...] = (
     Trial("ours", "one training with linear weights answers for all profiles", elicited="scores"),
     Trial("per profile", "one training for each profile", trained=None, elicited="scores"),
     Trial("mixed", "one training, each row with a profile of its own", trained="mixed", elicited="scores"),
     Trial("class-1 logit", "ours, other rule", logit=True, elicited="scores"),
+    Trial("one of the hardest", _ONE, one=True, elicited="scores"),
+    Trial("complement", _COMPLEMENT, ("concave", "convex"), None, complement=True, elicited="scores"),
+    Trial(
+        "complement, one of the hardest",
+        "the same networks, and one counts",
+        ("concave", "convex"),
+        None,
+        complement=True,
+        one=True,
+        elicited="scores",
+    ),
+    Trial("printed masks", _FREE, setup={"entropy": 1.0, "kl": 0.9, "cap": 1e6}, elicited="scores"),
     Trial("wider prior", "the prior falls from .9 to .05", setup={"prior_max": 0.9}, elicited="scores"),
     Trial("lighter prior", "the prior counts .9, as printed", setup={"kl": 0.9}, elicited="scores"),
     Trial("heavier prior", "the prior counts 2.5, not 1.5", setup={"kl": 2.5}, elicited="scores"),
@@ -137,7 +164,9 @@ GMSC_TRIALS: tuple[Trial, ...] = (
 
 def trials_of(page: str) -> tuple[Trial, ...]:
     """Those of a page."""
-    return {"tried": TRIALS, "tried-flow": (*TRIALS, *SCORE_TRIALS), "tried-gmsc": GMSC_TRIALS}[page]
+    return {"tried": TRIALS, "tried-flow": (*TRIALS, *FLOW_TRIALS, *SCORE_TRIALS), "tried-gmsc": GMSC_TRIALS}[
+        page
+    ]
 
 
 @dataclass(frozen=True)
@@ -269,7 +298,8 @@ class TriedReplication(Replication):
         ]
         stage = f"{study.setting.name}-{trial.elicited}-{trial.name}-{profile}-{many}".replace(" ", "_")
         action = self.checkpoints.arrays(stage, decides, make)["action"]
-        found = measure(per_person(study.problems[world], study.x, action, wishes), seed=self.request.seed)
+        asked = one_hardest(wishes, study.x) if trial.one else wishes
+        found = measure(per_person(study.problems[world], study.x, action, asked), seed=self.request.seed)
         out: Row = {"trial": trial.name, "text": trial.text, "elicited": trial.elicited}
         out |= {"features": many or "random", "profile": profile}
         for name in SHARES:
@@ -294,6 +324,7 @@ class TriedReplication(Replication):
             tuple(sorted(setup.items())),
             trial.stored,
             trial.ends,
+            trial.complement,
         )
 
     def _model(self, study: IcarmaStudy, trial: Trial, profile: str) -> Any:
@@ -305,7 +336,8 @@ class TriedReplication(Replication):
         key = self._trained(study, trial, profile)
         if key not in self._models:
             elicited, trained, scaled, seeds, seed, setup, *_ = key
-            method = ICarma(
+            kind = complemented if trial.complement else ICarma
+            method = kind(
                 preset=_preset(study, trial),
                 seeds=tuple(1000 * (i + 1) for i in range(seeds)),
                 law=rescaled_law if scaled else training_law("uniform", elicited),
@@ -415,6 +447,33 @@ def rescaled_law(n: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
     may = rank <= LEVELS
     most = np.where(may, rank, 1).max(1, keepdims=True)
     return np.where(may, 1 + (LEVELS - 1) * (rank - 1) / np.maximum(most - 1, 1), LEVELS + 1.0), LEVELS
+
+
+def one_hardest(wishes: Preferences, x: np.ndarray) -> Preferences:
+    """The same wishes of people x (n, d), of whom each has one hardest feature: chance breaks ties."""
+    assert wishes.score is not None
+    chance = Streams.of(x, 0).uniform(np.arange(len(x)), x.shape[1])
+    asked = (wishes.score >= 1) & (wishes.score <= LEVELS)
+    return replace(wishes, score=wishes.score + np.where(asked, chance / 2, 0.0))
+
+
+def complement_prior(wish: Any, gamma: float, most: float, least: float) -> Any:
+    """Priors of masks that fall with the complement: least + (most - least)(1 - t) ** gamma; wish is t ** gamma."""
+    return least + (most - least) * (1 - wish ** (1 / gamma)) ** gamma
+
+
+def complemented(**settings: Any) -> ICarma:
+    """iCARMA with such priors, for one profile, since what the networks see does not tell it."""
+    from wayforward.methods.icarma import ICarma
+
+    class Complemented(ICarma):
+        def _engine(self, problem: Problem, stored: dict[str, Any] | None = None) -> Any:
+            engine: Any = super()._engine(problem, stored)
+            gamma, most, least = GAMMAS[self._profile()], self.prior_max, self.prior_min
+            engine._prior = lambda wish: complement_prior(wish, gamma, most, least)
+            return engine
+
+    return Complemented(**settings)
 
 
 def by_logit(model: Any, x: np.ndarray, wishes: Preferences) -> np.ndarray:
