@@ -74,17 +74,17 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Given:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of an empty database, on both kinds."""
+    """The URL of an empty database, on both kinds; for `services` one that has its tables."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'wayforward.db'}"
     else:
-        server = request.getfixturevalue("postgres")
-        yield server()
+        make = request.getfixturevalue("postgres")
+        yield make(tables="services" in request.fixturenames)
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], str]:
-    """Make an empty PostgreSQL database, on a server of our own, where its programs are installed."""
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """Make a PostgreSQL database, on a server of our own, where its programs are installed."""
     from .postgres import server
 
     return server(tmp_path_factory)
