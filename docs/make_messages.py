@@ -6,6 +6,7 @@ the code is added there with an empty translation, what is gone is taken out; tr
 
 from __future__ import annotations
 
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 
@@ -30,8 +31,9 @@ def packages() -> list[str]:
     return sorted(found - {"locale", "language", "__init__", "__main__"})
 
 
+@cache
 def messages(package: str) -> Catalog:
-    """Every text of a package that is to be translated."""
+    """Every text of a package that is to be translated, looked for once."""
     found, folder = Catalog(project="wayforward", header_comment="# Texts of wayforward."), SOURCE / package
     if folder.is_dir():
         rows = extract_from_dir(
