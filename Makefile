@@ -34,9 +34,11 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 # torch goes first and alone, with its version pinned, so that no other package can choose a different build.
+# pip would compile 18,000 files on one core, other packages' tests among them; a file that cannot be is for another Python.
 $(VENV)/.all: pyproject.toml studies/pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) torch==2.13.0
-	$(PIP) -e '.[$(EXTRAS)]' -e ./studies
+	$(PIP) --no-compile torch==2.13.0
+	$(PIP) --no-compile -e '.[$(EXTRAS)]' -e ./studies
+	@$(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib || true
 	$(BIN)/python -m compileall -q src studies
 	@touch $(VENV)/.demo $@
 
