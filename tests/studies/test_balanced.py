@@ -151,6 +151,37 @@ def test_worse_by_chance_is_told_from_worse() -> None:
     assert shown.count("°") == 1 and "2**, 1 of them within chance" in shown
 
 
+def test_an_origin_of_more_draws_steadies_what_is_known_of_few() -> None:
+    """Origins that scatter by .05 and moves by .002: the mean is theirs together, and its interval holds the truth."""
+    rng, held, wide = np.random.default_rng(0), 0, []
+    for _ in range(200):
+        before = 0.3 + 0.05 * rng.normal(size=100)
+        moved = -0.02 + 0.1 * (before[:10] - 0.3) + 0.002 * rng.normal(size=10)
+        mean, half = run.centred(before, moved)
+        assert mean == pytest.approx(before.mean() + moved.mean())
+        held += abs(mean - 0.28) <= half
+        wide.append(half)
+    assert 0.92 <= held / 200 <= 0.99 and np.mean(wide) < 0.02  # of ten draws alone it would be .036
+    steady = replace(line(method="ebr"), seeds=10, spread={"atkinson": 0.05}, interval={"atkinson": 0.01})
+    (row,) = [row for row in steady.rows() if row["measure"] == "atkinson"]
+    assert row["half_of_interval"] == 0.01 and steady.cell("atkinson").interval[1] == row["ours"] + 0.01
+    (again,) = tables.results([row], {"synthetic": steady.origin})
+    assert again.cell("atkinson") == steady.cell("atkinson")
+
+
+def test_one_answer_serves_every_grouping_of_the_same_people(monkeypatch) -> None:
+    """But not where the method knows the groups."""
+    asked = []
+    people = {name: replace(study("synthetic", 0, 40), name=name) for name in ("law-race", "law-sex")}
+    monkeypatch.setattr(run, "answer", lambda method, it: asked.append((method, it.name)))
+    monkeypatch.setattr(run, "study", lambda name, *_: people[name])
+    work = BalancedReplication(BalancedRequest(tables=(6,)))
+    for name in people:
+        for method in ("ebr", "cruds"):
+            work._answer(name, method, 0)
+    assert asked == [("ebr", "law-race"), ("cruds", "law-race"), ("ebr", "law-sex")]
+
+
 def test_table_2_asks_what_table_6_asks() -> None:
     """Invalidation and the order of yNN, for its settings."""
     full = [line("german-sex", method) for method in BY_METHOD["german-sex"]]
@@ -204,18 +235,17 @@ def test_a_small_study_writes_its_pages_and_goes_on_from_stored_stages(tmp_path,
     assert BalancedReplication(request).page("table-1").rows == pages[0].rows
 
 
-@pytest.mark.skipif(not available("german"), reason="the raw file of german is not on this machine")
-def test_causal_recourse_moves_effects():
-    """Whoever borrows less also owes for less time, in the fitted world of German."""
+def test_the_people_of_table_4_are_those_of_the_equations_after_german() -> None:
+    """Gao & Lakkaraju (2023), Table 4: proximity .0032, in their own units. Who borrows less owes for less time."""
     it = study("german-causal", 0)
-    assert it.schema.names == ("sex", "age", "credit_amount", "duration_months", "savings")
-    x = it.x[(it.x[:, 2] > 0.3) & (it.x[:, 3] > 0.3)]
-    action = np.full_like(x, np.nan)
-    action[:, 2] = x[:, 2] - 0.2
-    assert it.problem.world is not None
-    after = it.problem.world.consequences(x, action)
-    np.testing.assert_allclose(after[:, 2], action[:, 2])
-    assert (after[:, 3] < x[:, 3]).all() and (after[:, :2] == x[:, :2]).all()
+    assert it.keep == it.schema.names[2:] and len(it.x) == 1000
+    assert it.origin["proximity"] == pytest.approx(0.0032, abs=0.001)
+    assert it.origin["centralization"] == pytest.approx(0.27, abs=0.1)
+    action = np.full_like(it.x, np.nan)
+    action[:, 3] = it.x[:, 3] - 2
+    after = it.problem.world.consequences(it.x, action)
+    np.testing.assert_allclose(it.x[:, 4] - after[:, 4], 2)
+    assert (after[:, :3] == it.x[:, :3]).all()
 
 
 @pytest.mark.parametrize(

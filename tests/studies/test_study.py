@@ -9,7 +9,7 @@ import pytest
 
 from wayforward.errors import DataError
 from wayforward_studies.study import tables
-from wayforward_studies.study.published import MODELS, NUMBERS, QUOTED, TABLE_S2
+from wayforward_studies.study.published import ANOTHER, MODELS, NUMBERS, QUOTED, TABLE_S2
 from wayforward_studies.study.run import BINS, GRID, StudyReplication, StudyRequest, simulated
 
 STUDIES = 40
@@ -86,9 +86,13 @@ def test_other_curves_are_not_as_published() -> None:
 
 
 def test_five_of_the_seven_quoted_distances_agree() -> None:
-    (table,), _ = tables._quoted([])
+    (table, other), _ = tables._quoted([])
     found = {line.shown[0]: line.verdict for line in table.lines}
     assert found == {who: "worse" if who in ("P446", "P718") else "within" for who in QUOTED}
+    assert other.beside and {line.verdict for line in other.lines} == {"within"}  # by three fitted ranges
+    for item in ANOTHER:  # each of which is needed
+        lines = tables._plans({name: of for name, of in ANOTHER.items() if name != item}, "")
+        assert "worse" in {line.verdict for line in lines}
 
 
 @pytest.mark.slow

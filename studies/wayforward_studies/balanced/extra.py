@@ -58,6 +58,7 @@ class ExtraRequest(Request):
 class ExtraReplication(BalancedReplication):
     """A page with a table for each setting; a subclass says which lines stand in it."""
 
+    draws: ClassVar[int] = 0  # an origin row is of the seeds, as its lines are
     title: ClassVar[str]
     intro: ClassVar[str]  # 'seeds' is filled in
     notes: ClassVar[str] = ""

@@ -5,8 +5,9 @@ Source: R. Gao, H. Lakkaraju (2023), On the Impact of Algorithmic Recourse on So
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -32,9 +33,12 @@ TABLES = {
     6: "Every real setting",
 }
 FIGURES = {1: "The theorems in the world of rectangles", 2: "Where the synthetic people go"}
+#: Of how many draws of people the origin rows are where each draw is of other people, see `centred`.
+DRAWS, OTHER_PEOPLE = 100, ("law-race", "law-sex", "gmc-age")
 _FIGURE_2 = ("ibr", "ebr", "c-chvae", "growing-spheres", "wachter", "cruds")
 #: Of pages that were measured before the public code was known to keep the origin's radius.
 _OWN = "that of the people who are looked at, before and after; the public code keeps the origin's"
+_Answer = tuple[np.ndarray, np.ndarray, np.ndarray]  # as `answer` gives it
 PAPER = "Replicates R. Gao, H. Lakkaraju (2023), On the Impact of Algorithmic Recourse on Social Segregation, ICML."
 
 
@@ -79,7 +83,9 @@ class BalancedReplication(Replication):
     paper: ClassVar[str] = "balanced"
     decides: ClassVar[tuple[str, ...]] = ("balanced/measures.py", "balanced/setting.py")
     subfolder: ClassVar[str] = "balanced"
+    draws: ClassVar[int] = DRAWS
     request: BalancedRequest
+    _answers: dict[tuple[str, str, int], _Answer] = field(default_factory=dict, init=False, repr=False)
 
     def study(self, name: str, seed: int) -> BalancedStudy:
         """A setting; the last few are held."""
@@ -89,13 +95,22 @@ class BalancedReplication(Replication):
         """The numbers of one method, setting and seed."""
 
         def make() -> dict[str, float]:
-            it = self.study(name, seed)
-            return measured(it, *answer(method, it))
+            return measured(self.study(name, seed), *self._answer(name, method, seed))
 
         form = _form(name, method)
         decides = {"setting": name, "method": method, "seed": seed, "n": self.request.n, "form": form}
         stage = f"{name}-{method}-{seed}".replace(" ", "_").replace("=", "_")
         return self.checkpoints.numbers(stage, decides, make)
+
+    def _answer(self, name: str, method: str, seed: int) -> _Answer:
+        """What a method answers; one that knows no groups gives every grouping of the same people the same, once."""
+        it = self.study(name, seed)
+        if name not in REAL or hasattr(method_of(method, it), "groups"):
+            return answer(method, it)
+        key = (name.split("-")[0], method, seed)
+        if key not in self._answers:
+            self._answers[key] = answer(method, it)
+        return self._answers[key]
 
     def line(self, name: str, method: str, paper: Mapping[str, float]) -> MethodResult:
         """A method in a setting, over the seeds."""
@@ -103,9 +118,30 @@ class BalancedReplication(Replication):
         got = [self.one(name, method, request.seed + k) for k in range(request.seeds)]
         mean = {key: float(np.mean([g[key] for g in got])) for key in got[0]}
         spread = {key: float(np.std([g[key] for g in got])) for key in got[0]}
+        moved = {key: np.array([g[key] - g[f"origin {key}"] for g in got]) for key in INDICES}
+        interval = {}
+        if draws := self._draws(name):
+            origins = [self.origin(name, request.seed + k) for k in range(draws)]
+            for key in INDICES:
+                before = np.array([one[key] for one in origins])
+                mean[f"origin {key}"], spread[f"origin {key}"] = float(before.mean()), float(before.std())
+                interval[f"origin {key}"] = half_width(spread[f"origin {key}"], draws)
+                mean[key], interval[key] = centred(before, moved[key])
         origin = {key: mean[f"origin {key}"] for key in INDICES}
-        half = {key: paired_half(np.array([g[key] - g[f"origin {key}"] for g in got])) for key in INDICES}
-        return MethodResult(name, method, mean, spread, origin, paper, request.seeds, half)
+        half = {key: paired_half(moved[key]) for key in INDICES}
+        return MethodResult(name, method, mean, spread, origin, paper, request.seeds, half, interval)
+
+    def _draws(self, name: str) -> int:
+        """Of how many draws of people the origin row of a setting is, if of more than there are seeds; else 0."""
+        more = name in OTHER_PEOPLE and not self.request.quick and 1 < self.request.seeds < self.draws
+        return self.draws if more else 0
+
+    def origin(self, name: str, seed: int) -> dict[str, float]:
+        """The three indices of a draw of people before anybody acts."""
+        decides = {"setting": name, "seed": seed, "n": self.request.n}
+        return self.checkpoints.numbers(
+            f"{name}-origin-{seed}", decides, lambda: self.study(name, seed).origin
+        )
 
     def lines(self, name: str, methods: Sequence[str]) -> list[MethodResult]:
         """The origin row and all methods of a setting."""
@@ -121,7 +157,12 @@ class BalancedReplication(Replication):
     def origin_of(line: MethodResult, paper: Mapping[str, float]) -> MethodResult:
         """The origin row of the setting of a line."""
         spread = {key: line.spread[f"origin {key}"] for key in INDICES}
-        return MethodResult(line.setting, "origin", line.origin, spread, line.origin, paper, line.seeds)
+        interval = {
+            key: line.interval[f"origin {key}"] for key in INDICES if f"origin {key}" in line.interval
+        }
+        return MethodResult(
+            line.setting, "origin", line.origin, spread, line.origin, paper, line.seeds, interval=interval
+        )
 
     def measure(self, name: str) -> Page:
         """Measure one table, or draw one figure; the theorems' checks stand under figure 1."""
@@ -199,6 +240,7 @@ class BalancedReplication(Replication):
             "parameters": {f"{one.setting} {one.method}": _form(one.setting, one.method) for one in methods},
             "people": {name: self._people(name) for name in settings},
             "radius": "the origin's",
+            "draws of people": {name: self._draws(name) or self.request.seeds for name in settings},
             "refused people a run": refused,
             "origin": {line.setting: dict(line.origin) for line in lines},
             "seconds_of_stages": sum(s for key, s in stages if key.startswith(tuple(settings))),
@@ -216,6 +258,19 @@ def paired_half(differences: np.ndarray) -> float:
     return half_width(float(differences.std()), len(differences))
 
 
+def centred(before: np.ndarray, moved: np.ndarray) -> tuple[float, float]:
+    """Mean of an index after advice and half of its 95 % interval, when the origin is known from more draws.
+
+    before (N,): the origin of every draw of people. moved (s,): how far advice moves it in the first s of them. The
+    mean is that of both added: it does not hang on which people the few draws hold that a method was asked for.
+    """
+    of, few = len(before), len(moved)
+    shared = float(np.cov(before[:few], moved)[0, 1])
+    variance = before.var(ddof=1) / of + moved.var(ddof=1) / few + 2 * shared / of
+    half = half_width(math.sqrt(max(variance, 0.0) * (few - 1)), few)  # Student's t of the fewer draws
+    return float(before.mean() + moved.mean()), half
+
+
 def _form(name: str, method: str) -> str:
     """The settings of a method in words, so that other settings are measured anew."""
     return repr(method_of(method, replace(study("synthetic", 0, 40), name=name)))
@@ -230,8 +285,15 @@ def _table_intro(made: Mapping[str, Any]) -> str:
         if seeds > 1
         else ""
     )
+    draws = max(made.get("draws of people", {}).values(), default=seeds)
+    more = (
+        f" On Law and GMC, where each draw is of other people, the origin is the mean over {draws} draws of people; "
+        f"an index after advice is that and the mean change over the {seeds} seeds, and its interval has both errors."
+        if draws > seeds
+        else ""
+    )
     return (
-        f"{PAPER} {over} (draw of people, classifier, method), paper first, ours second{spread}. "
+        f"{PAPER} {over} (draw of people, classifier, method), paper first, ours second{spread}.{more} "
         f"**Bold**: more segregated than the origin{chance}. "
         f"Centralization and Atkinson: higher is more segregated; proximity: lower is. At most {n:,} people a run. "
         f"The radius of a neighbourhood is {made.get('radius', _OWN)}."

@@ -43,6 +43,7 @@ class MethodResult:
     """A method in a setting: means over the seeds, their spread, and what the paper prints.
 
     half: half of the 95 % interval (Student's t) of each index's difference from the origin, paired by seed.
+    interval: half of that of a mean that is not the plain one over the seeds.
     """
 
     setting: str
@@ -53,6 +54,7 @@ class MethodResult:
     paper: Mapping[str, float]
     seeds: int
     half: Mapping[str, float] = field(default_factory=dict)
+    interval: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def chance(self) -> tuple[str, ...]:
@@ -74,9 +76,13 @@ class MethodResult:
 
     def cell(self, name: str) -> Cell:
         """A measure beside the paper's, to be judged."""
-        ours, half = self.mean.get(name, math.nan), half_width(self.spread.get(name, math.nan), self.seeds)
+        ours, half = self.mean.get(name, math.nan), self.half_of_interval(name)
         ends = (ours - half, ours + half)
         return Cell(ours, self.paper.get(name), TOLERANCE.get(name), SIGN.get(name, 1), ends)
+
+    def half_of_interval(self, name: str) -> float:
+        """Half of the 95 % interval of a measure's mean."""
+        return self.interval.get(name, half_width(self.spread.get(name, math.nan), self.seeds))
 
     def rows(self) -> list[Row]:
         """One row for each measure, 'increases' last: how many indices are worse."""
@@ -93,6 +99,7 @@ class MethodResult:
                     "paper": self.paper.get(name),
                     "ours": float(len(self.worse)) if counted else self.mean.get(name, math.nan),
                     "spread": self.spread.get(name, math.nan),
+                    "half_of_interval": self.half_of_interval(name),
                     "half_of_paired_interval": self.half.get(name, math.nan),
                     "seeds": self.seeds,
                     "tolerance": TOLERANCE.get(name),
@@ -109,7 +116,7 @@ def results(rows: Iterable[Row], origins: Mapping[str, Mapping[str, float]]) -> 
         by.setdefault((row["setting"], row["method"]), {})[row["measure"]] = row
 
     def values(some: Mapping[str, Row], column: str) -> dict[str, float]:
-        return {name: number(row[column]) for name, row in some.items() if row[column] is not None}
+        return {name: number(row[column]) for name, row in some.items() if row.get(column) is not None}
 
     return [
         MethodResult(
@@ -121,6 +128,7 @@ def results(rows: Iterable[Row], origins: Mapping[str, Mapping[str, float]]) -> 
             values(some, "paper"),
             next(iter(some.values()))["seeds"],
             values(some, "half_of_paired_interval"),
+            values(some, "half_of_interval"),
         )
         for (setting, method), some in by.items()
     ]

@@ -50,6 +50,13 @@ QUOTED: dict[str, tuple[dict[str, tuple[int, int]], int, float]] = {
     "P655": ({"service years": (1, 2)}, 1, 0.20),
 }
 
+#: Another reading of the ranges: item -> codes of its options, and its range. Three choices for three numbers.
+ANOTHER: dict[str, tuple[tuple[int, ...], float]] = {
+    "working hours per day": ((1, 2, 3, 4, 5, 6, 7), 5.0),
+    "position": ((1, 2, 3, 4, 5, 6, 7, 8, 9, 10), 10.0),
+    "educational background": ((1, 2, 4, 5, 6), 5.0),  # one option more, between junior college and bachelor
+}
+
 #: A curve with an EDF below 2 is as good as a line; one of 3 to 6 bends as the published one does.
 FLAT, BENT = (0.0, 2.0), (3.0, 6.0)
 
