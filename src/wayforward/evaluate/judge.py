@@ -145,6 +145,7 @@ def _judged_rows(
     conditions = [rule.body for rule in schema.compiled_rules.rules] if schema.rules else []
     limits = None if preferences is None else _Limits(preferences)
     spans = [column.span for column in columns]
+    soft = [name in problem.world.soft for name in schema.names]
     led = _expected(problem, columns, before, act, end, alone)
     out = {name: np.zeros(len(who), dtype=bool) for name in ("follows", "legal", "rules", "wishes")}
     rows = zip(who.tolist(), led, *(part.tolist() for part in (before, act, end)), strict=True)
@@ -155,13 +156,16 @@ def _judged_rows(
             differs and not column.exists(x) for column, x, differs in zip(columns, now, moved, strict=True)
         )
         out["follows"][i] = not any(c.differs(a, b) for c, a, b in zip(columns, expected, now, strict=True))
-        out["legal"][i] = not empty and not unreal and _legal(columns, was, acts, now, moved)
+        set_ = _shifts(columns, soft, was, acts)
+        out["legal"][i] = not empty and not unreal and _legal(columns, soft, was, acts, now, moved)
         # A rule says nothing about a value that does not exist; somebody may stand outside what was observed, though.
         pair = row_rules.BeforeAfter(was, now, spans)
         out["rules"][i] = not conditions or not (
             unreal or any(not isinstance(c, Drag) and row_rules.truth(c, pair) is False for c in conditions)
         )
-        out["wishes"][i] = limits is None or limits.hold(columns, person, was, acts, now, moved)
+        out["wishes"][i] = limits is None or (
+            limits.hold(columns, person, was, acts, now, moved) and limits.allow(columns, person, set_)
+        )
     return out
 
 
@@ -324,13 +328,33 @@ def _expected(
     return expected
 
 
+def _shifts(
+    columns: Sequence[_Column], soft: Sequence[bool], before: list[float], act: list[float]
+) -> dict[int, float]:
+    """Return {column: value} of soft acts: what is set there, which is not where they end."""
+    return {
+        j: a
+        for j, (column, was, a) in enumerate(zip(columns, before, act, strict=True))
+        if soft[j] and not math.isnan(a) and column.differs(a, was)
+    }
+
+
 def _legal(
-    columns: Sequence[_Column], before: list[float], act: list[float], end: list[float], moved: list[bool]
+    columns: Sequence[_Column],
+    soft: Sequence[bool],
+    before: list[float],
+    act: list[float],
+    end: list[float],
+    moved: list[bool],
 ) -> bool:
     """Tell whether a profile of values that exist may be reached by these acts."""
-    for column, was, a, now, differs in zip(columns, before, act, end, moved, strict=True):
+    for j, a in _shifts(columns, soft, before, act).items():
+        if not columns[j].exists(a) or not columns[j].on_step(a, True):
+            return False
+    for j, (column, was, a, now, differs) in enumerate(zip(columns, before, act, end, moved, strict=True)):
         acted = not math.isnan(a)
-        if differs and (column.immutable or column.stuck(was) or not column.on_step(now, acted)):
+        on_step = column.on_step(now, acted and not soft[j])
+        if differs and (column.immutable or column.stuck(was) or not on_step):
             return False
         if differs and not math.isfinite(now):  # nobody knows where this leads
             return False
@@ -380,6 +404,17 @@ class _Limits:
             not moved[j] or (0 <= end[j] < len(allowed[person]) and allowed[person][int(end[j])])
             for j, allowed in self.levels.items()
         )
+
+    def allow(self, columns: Sequence[_Column], person: int, values: dict[int, float]) -> bool:
+        """Tell whether values {column: value} lie within the person's limits and levels."""
+        for j, x in values.items():
+            slack = 1e-9 * columns[j].span
+            if x < self.low[person][j] - slack or x > self.high[person][j] + slack:
+                return False
+            allowed = self.levels.get(j)
+            if allowed is not None and not (0 <= x < len(allowed[person]) and allowed[person][int(x)]):
+                return False
+        return True
 
     def _in_time(
         self,

@@ -577,15 +577,20 @@ class Problem(Portable):
 
     # -- the judge -----------------------------------------------------------------------------------------
 
+    @cached_property
+    def soft(self) -> Mask:
+        """(d,) bool: the features on which an act is a shift on top of what its causes give; see `World.soft`."""
+        return np.array([name in self.world.soft for name in self.schema.names], dtype=bool)
+
     def judge_rows(self, people: Population, who: np.ndarray, action: Rows, after: Rows) -> dict[str, Mask]:
         """(m,) bool for each question about rows that needs no model: legal, rules, wishes.
 
         legal: values exist (schema; a step binds what is set, not what follows) and are known (what follows may not be,
         see `World.consequences`), nothing immutable differs, no special state and no missing value that stays missing
         is left, only actionable features are acted on, in their direction, and by their least change at least. rules:
-        no rule is
-        surely broken. wishes: personal limits, frozen features, allowed levels and the number of changes are kept. A
-        feature that a person froze may still move as a consequence.
+        no rule is surely broken. wishes: personal limits, frozen features, allowed levels and the number of changes are
+        kept. A feature that a person froze may still move as a consequence. Of a soft act, which ends elsewhere than it
+        is set, bounds, limits and levels hold for both.
         """
         schema, wish = self.schema, people.wishes
         before = people.x[who]
@@ -593,7 +598,10 @@ class Problem(Portable):
         with np.errstate(invalid="ignore"):
             slack = schema.slack
             differs = schema.differs(after, before)
-            good = (schema.legal(after, acted=acted) & np.isfinite(after)) | ~differs
+            shifted = acted & self.soft
+            good = (schema.legal(after, acted=acted & ~self.soft) & np.isfinite(after)) | ~differs
+            if shifted.any():
+                good &= ~shifted | schema.legal(action, before)
             backward = (action - before) * schema.direction < -slack
             good &= ~((differs & schema.immutable) | (acted & (backward | ~schema.actionable)))
             if schema.may_be_stuck.size:
@@ -605,15 +613,17 @@ class Problem(Portable):
             wishes = np.ones(len(who), dtype=bool)
             if wish is not None:
                 moved = acted & schema.differs(action, before)
-                beyond = (after < wish.low[who] - slack) | (after > wish.high[who] + slack)
-                wishes = ~((acted & wish.frozen[who]) | (beyond & differs)).any(1)
+                low, high = wish.low[who] - slack, wish.high[who] + slack
+                beyond = differs & ((after < low) | (after > high))
+                beyond |= shifted & moved & ((action < low) | (action > high))
+                wishes = ~((acted & wish.frozen[who]) | beyond).any(1)
                 wishes &= moved.sum(1) <= people.max_changes[who]
                 if wish.hurried:
                     wishes &= self.months(before, action, after) <= wish.time[who] + _INSTANT
         for j, ok in {} if wish is None else wish.levels.items():
-            value = after[:, j]
-            index = np.where(np.isnan(value), 0, value).astype(np.int64).clip(0, ok.shape[1] - 1)
-            wishes &= (ok[who, index] & ~np.isnan(value)) | ~differs[:, j]
+            for value, new in ((after[:, j], differs[:, j]), (action[:, j], shifted[:, j] & moved[:, j])):
+                index = np.where(np.isnan(value), 0, value).astype(np.int64).clip(0, ok.shape[1] - 1)
+                wishes &= (ok[who, index] & ~np.isnan(value)) | ~new
         rules = np.ones(len(who), dtype=bool)
         if schema.rules:
             rules = np.asarray(schema.compiled_rules.satisfied(before, after))

@@ -147,7 +147,7 @@ class Drift(Robust):
         self, problem: Problem, before: np.ndarray, action: np.ndarray, months: np.ndarray
     ) -> np.ndarray:
         """(m,) bool: a yes after so many months, whatever end the rates take; what the person moved is legal."""
-        schema, acted = problem.schema, ~np.isnan(action)
+        schema, acted = problem.schema, ~np.isnan(action) & ~problem.soft
         months = np.where(np.isfinite(months), months, _LONGEST)
         own = np.array([name not in self.rates for name in schema.names])
         good = np.ones(len(before), dtype=bool)

@@ -85,7 +85,7 @@ class AllWorlds(Robust):
 
     def votes(self, problem: Problem, before: np.ndarray, action: np.ndarray) -> np.ndarray:
         """(worlds, m) bool: in which listed worlds actions (m, d) lead to a legal profile that is a yes."""
-        schema, acted = problem.schema, ~np.isnan(action)
+        schema, acted = problem.schema, ~np.isnan(action) & ~problem.soft
         out = []
         for rows in self.profiles(problem, before, action):
             good = (schema.legal(rows, acted=acted) | ~schema.differs(rows, before)).all(1)
