@@ -625,6 +625,14 @@ def test_pieces_that_do_not_fit():
         rectangle_setting(outcome=np.ones(3))
     with pytest.raises(DataError, match="chance"):
         simulate(RECTANGLES, rectangle_setting(outcome=lambda x: np.full(len(x), 2.0)))
+
+    def in_words(x):
+        return np.full(len(x), "good")
+
+    with pytest.raises(DataError, match="outcome function in_words returns.*numbers"):
+        simulate(RECTANGLES, rectangle_setting(outcome=in_words))
+    with pytest.raises(DataError, match="outcome.*numbers"):
+        rectangle_setting(outcome=in_words(setting.x))
     town = replace(setting, groups=Groups.of("town", np.arange(196) % 2))
     assert simulate(replace(RECTANGLES, arrivals=9), town, method=Follow()).people[-1].sum() == 205
     with pytest.raises(DataError, match="arrivals"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wayforward as wf
-from wayforward.errors import ProblemError, UnsupportedModel
+from wayforward.errors import MissingExtra, ProblemError, UnsupportedModel
 from wayforward.model import kernels
 from wayforward.problem import IsolationForest, LpMix, PercentileShift
 from wayforward.testing import MethodContract
@@ -107,6 +107,16 @@ def test_it_says_what_it_is_not_for(three_stumps):
         wf.method("ocean").fit(refused("lr", 0, ())[0])
     with pytest.raises(ProblemError, match="LpMix"):
         wf.method("ocean").fit(three_stumps(cost=PercentileShift()))
+
+
+def test_without_numba_it_says_what_is_missing(three_stumps, monkeypatch):
+    monkeypatch.setenv("WAYFORWARD_NO_NUMBA", "1")
+    with pytest.raises(MissingExtra, match="'ocean' needs numba, which WAYFORWARD_NO_NUMBA"):
+        wf.method("ocean").fit(three_stumps(cost=L1))
+    monkeypatch.delenv("WAYFORWARD_NO_NUMBA")
+    monkeypatch.setattr(kernels, "_present", lambda: False)
+    with pytest.raises(MissingExtra, match=r"pip install 'wayforward\[fast\]'"):
+        wf.method("ocean").fit(three_stumps(cost=L1))
 
 
 def test_few_boxes_prove_little_and_claim_nothing():

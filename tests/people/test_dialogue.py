@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -347,6 +348,27 @@ def test_somebody_who_rejects_everything_gets_the_best_and_what_would_have_to_gi
         d.answer("no" if d.ask().stage == "accept" or d.ask().kind == "accept" else "1")
     assert d.end.how == "rejected" and d.end.plan is not None
     assert "That is all right" in d.end.text and "You can ask for a person" in d.end.show()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"today": "2026-11-23"}, r"today='2026-11-23' is no day\. Give datetime\.date"),
+        ({"today": datetime(2026, 11, 23)}, "today=.*is no day"),
+        ({"until": date(2027, 3, 31)}, r"until=datetime\.date.* is no text"),
+        ({"until": None}, "until=None is no text"),
+    ],
+)
+def test_days_are_checked_before_the_first_question(wrong, words):
+    with pytest.raises(DialogueError, match=words):
+        started(**wrong)
+
+
+@pytest.mark.parametrize("budget", ["x", -1, 2.5, True])
+def test_the_budget_of_plans_one_by_one_is_checked_before_the_first_question(budget):
+    problem, x = someone()
+    with pytest.raises(MethodError, match="'offers' has budget="):
+        Dialogue(problem, x, elicitor=None, budget=budget)
 
 
 def test_stopping_shows_the_best_so_far():

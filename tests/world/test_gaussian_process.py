@@ -335,6 +335,13 @@ def test_a_broken_file_or_another_schema_is_refused(world, tmp_path):
 # -- bad input ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("wrong", [{"most": 0}, {"most": -5}, {"most": 1e3}, {"tune": 0}])
+def test_how_many_rows_it_learns_from_is_checked(data, wrong):
+    (name,) = wrong
+    with pytest.raises(WorldError, match=f"{name}={wrong[name]}"):
+        GaussianProcessWorld.fit(GRAPH, data, schema(), **wrong)
+
+
 def test_bad_tables_and_graphs_are_named(data):
     fit = GaussianProcessWorld.fit
     with pytest.raises(DataError, match="12 rows"):

@@ -14,7 +14,7 @@ from wayforward.methods.engines.exact.forest_boxes import BOXES, ForestBoxes
 from wayforward.methods.engines.finish import finished
 from wayforward.methods.engines.tree_regions import forest_of
 from wayforward.methods.settings import check_least
-from wayforward.model import Access
+from wayforward.model import Access, kernels
 from wayforward.public import public
 from wayforward.shapes import Actions, Mask
 from wayforward.world import Independent
@@ -49,7 +49,8 @@ class Ocean(Method):
     boxes: looked at for a person and option. Default budget: 20,000 model rows a person, for guesses only.
     Shapes: people (n, d) -> actions (n, k, d), feature units.
     Example: ``wf.recommend(problem, refused, method="ocean", k=3, certify=True)``.
-    Raises: UnsupportedModel for a model that shows no trees; ProblemError for another cost, or several outputs.
+    Raises: UnsupportedModel for a model that shows no trees; ProblemError for another cost, or several outputs;
+    MissingExtra without numba (the extra `fast`).
     Source: A. Parmentier, T. Vidal (2021), Optimal Counterfactual Explanations in Tree Ensembles, ICML;
     arXiv:2106.06631.
     """
@@ -69,6 +70,7 @@ class Ocean(Method):
 
     def _fit(self, problem: Problem) -> None:
         forest_of(problem, self.name)
+        kernels.require_jit(f"'{self.name}'")
         self.sure_ = problem.independent and problem.robust is None
         boxes = ForestBoxes.of(problem if self.sure_ else as_if_nothing_followed(problem))
         if boxes is None:

@@ -17,6 +17,7 @@ from types import ModuleType
 
 import numpy as np
 
+from wayforward.errors import MissingExtra
 from wayforward.model.records import DenseArrays, LeafMasks, SplitSpace, Trees
 from wayforward.shapes import Floats, Ints
 
@@ -57,6 +58,17 @@ def jit() -> ModuleType | None:
     if os.environ.get("WAYFORWARD_NO_NUMBA", "") not in ("", "0"):
         return None
     return compiled() if _present() else None
+
+
+def require_jit(what: str) -> None:
+    """Say how to get the compiled kernels, for what there is no other way to do. Raises: MissingExtra."""
+    if jit() is not None:
+        return
+    if _present():
+        raise MissingExtra(
+            f"{what} needs numba, which WAYFORWARD_NO_NUMBA switches off. Unset this environment variable."
+        )
+    raise MissingExtra(f"{what} needs numba. Install it with: pip install 'wayforward[fast]'")
 
 
 def linear(x: Floats, bias: Floats, weight: Floats, missing: Floats, offset: Ints, table: Floats) -> Floats:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from wayforward.errors import MethodError
+from wayforward.errors import MethodError, is_list, is_number, numbers_in, shown
 from wayforward.lazy import Renamed, renamed_names
 from wayforward.public import public
-from wayforward.shapes import Actions, Floats, People, Rows
+from wayforward.shapes import Actions, Floats, Ints, People, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,6 +80,7 @@ class Session(ABC):
     @abstractmethod
     def answer(self, reply: np.ndarray, wishes: Preferences | None = None) -> None:
         """Take replies (n,) int: option numbers, CANNOT_SAY, or for ACCEPT 1 and 0; those who are done are ignored.
+        `checked_replies` reads them. Raises: MethodError for a reply that fits no option; nothing is taken then.
 
         wishes: everybody's limits from now on, where a reply brought new ones; a plan that breaks them is never
         shown again, and a best plan that breaks them is replaced.
@@ -125,9 +126,28 @@ class Elicitor(ABC):
     citation: ClassVar[str] = ""
     alone_first: ClassVar[bool] = True  # a dialogue shows the first plan alone before the session's questions
 
+    problem_: Problem
+
     @abstractmethod
     def fit(self, problem: Problem) -> Self:
-        """Prepare what all people share; fits the base method."""
+        """Prepare what all people share; fits the base method. `_take` keeps the problem."""
+
+    def _take(self, problem: Problem) -> None:
+        """Keep the problem to fit to. Raises: MethodError for what is none."""
+        from wayforward.problem import Problem
+
+        if not isinstance(problem, Problem):
+            raise MethodError(
+                f"'{self.name}' cannot be fitted to a {type(problem).__name__}. Give a Problem: elicitor.fit(problem)."
+            )
+        self.problem_ = problem
+
+    def _fitted_problem(self) -> Problem:
+        if not hasattr(self, "problem_"):
+            raise MethodError(
+                f"'{self.name}' knows no problem yet. Fit it to a problem first: elicitor.fit(problem)."
+            )
+        return self.problem_
 
     @abstractmethod
     def begin(
@@ -167,7 +187,7 @@ class BaseElicitor(Elicitor):
     def fit(self, problem: Problem) -> Self:
         """Fit the base method. Raises: UnsupportedModel, ProblemError from it."""
         vars(self).pop("base_", None)
-        self.problem_ = problem
+        self._take(problem)
         self.base_  # noqa: B018  what it raises is raised here
         return self
 
@@ -184,8 +204,9 @@ class BaseElicitor(Elicitor):
         preferences: Preferences | None = None,
         seed: int = 0,
     ) -> Session:
-        """See `Elicitor.begin`. Raises: MethodError for start plans of another shape."""
-        people = self.problem_.population(self.problem_.schema.encode(x), preferences)
+        """See `Elicitor.begin`. Raises: MethodError before `fit`, and for start plans of another shape."""
+        problem = self._fitted_problem()
+        people = problem.population(problem.schema.encode(x), preferences)
         plans = first_plans(self.base_, people.x, start, preferences, seed, self.starts)
         return self._session(people, plans, seed)
 
@@ -222,7 +243,7 @@ def first_plans(
     """
     if start is None:
         return base.recommend(x, k, preferences=preferences, seed=seed).action
-    plans = np.asarray(start, dtype=np.float64)
+    plans = numbers_in(start, "start", MethodError)
     if plans.shape != x.shape:
         raise MethodError(f"start has shape {plans.shape}; give one action for each person: {x.shape}.")
     return plans[:, None, :]
@@ -246,29 +267,44 @@ def converse(session: Session, people: Respondent, *, most: int = 1000, each: An
         questions = session.pending
         if (questions.kind == Kind.DONE).all():
             break
-        reply = np.asarray(people.reply(questions), dtype=np.int64)
-        checked_replies(questions, reply)
-        session.answer(reply)
+        session.answer(checked_replies(questions, people.reply(questions)))
         if each is not None:
             each(session)
     return session
 
 
-def checked_replies(questions: Questions, reply: np.ndarray) -> np.ndarray:
-    """Return the replies, if each fits its question. Raises: MethodError naming the first that does not."""
-    if reply.shape != questions.kind.shape:
+def checked_replies(questions: Questions, reply: object) -> Ints:
+    """Return the replies (n,), if each fits its question; CANNOT_SAY for those who are done, whatever theirs is.
+
+    Raises: MethodError naming the first that fits none: no whole number, or one that is no option.
+    """
+    if is_list(reply) and not isinstance(reply, np.ndarray):
+        given = np.fromiter(reply, dtype=object)  # each as it is: one text would make texts of all
+    else:
+        given = np.asarray(reply)
+    if given.shape != questions.kind.shape:
         raise MethodError(
-            f"There are {len(questions.kind)} questions and {reply.size} replies. Give one to each."
+            f"There are {len(questions.kind)} questions and replies of shape {given.shape}. Give one to each."
         )
+    number = given
+    if given.dtype.kind not in "biuf":
+        fits = [is_number(one) or isinstance(one, (bool, np.bool_)) for one in given]
+        number = np.where(fits, given.astype(object), np.nan)
+    number = number.astype(np.float64)
     many = np.where(questions.kind == Kind.ACCEPT, 2, questions.exists.sum(1))
-    wrong = (questions.kind != Kind.DONE) & (reply != CANNOT_SAY) & ((reply < 0) | (reply >= many))
+    open_ = questions.kind != Kind.DONE
+    option = (number >= 0) & (number < many) & (number == np.floor(number))
+    wrong = open_ & (number != CANNOT_SAY) & ~option
     if wrong.any():
         i = int(wrong.argmax())
-        raise MethodError(
-            f"Reply {int(reply[i])} fits no option of the question to person {i}, which has {int(many[i])}. "
-            f"Count from 0, or give {CANNOT_SAY} for 'cannot say'."
+        asked = (
+            "1 for yes or 0 for no" if questions.kind[i] == Kind.ACCEPT else f"one from 0 to {many[i] - 1}"
         )
-    return reply
+        raise MethodError(
+            f"Reply {shown(given.tolist()[i])} fits no option of the question to person {i}. Give a whole number: "
+            f"{asked}, or {CANNOT_SAY} for 'cannot say'."
+        )
+    return np.where(open_, number, CANNOT_SAY).astype(np.int64)
 
 
 __getattr__ = renamed_names(__name__, Talk="Session", Asked="Questions", Answers="Respondent")

@@ -6,6 +6,7 @@ Example: ``class TestMine(ElicitorContract): elicitor = "mine"``.
 from __future__ import annotations
 
 import json
+import re
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -301,14 +302,26 @@ class ElicitorContract:
     # -- what it declares and refuses ------------------------------------------------------------------------
 
     def test_a_reply_that_is_no_option_is_refused(self) -> None:
-        """Named by person and number; the session stays as it was."""
+        """Named by person and reply, a number or not; the session stays as it was."""
         it, x = self.case(*self.cases[0])
         session = self.fitted(it.problem).begin(x, seed=3)
         before = session.pending
-        with pytest.raises(MethodError, match="99"):
-            session.answer(np.full(len(x), 99))
+        last = int(np.flatnonzero(before.kind != Kind.DONE)[-1])
+        for wrong in (99, -2, 0.5, float("nan"), None, "first", 2**70):
+            replies: list[Any] = [CANNOT_SAY] * len(x)
+            replies[last] = wrong
+            with pytest.raises(MethodError, match=f"{re.escape(repr(wrong))} .*person {last}"):
+                session.answer(replies)  # type: ignore[arg-type]
         np.testing.assert_array_equal(session.pending.action, before.action)
         assert not session.questions.any()
+
+    def test_it_begins_with_a_problem(self) -> None:
+        """Forgotten, or something else than a problem: told, with what to do."""
+        it, x = self.case(*self.cases[0])
+        with pytest.raises(MethodError, match="Fit it to a problem"):
+            self.make().begin(x)
+        with pytest.raises(MethodError, match="Schema"):
+            self.make().fit(it.problem.schema)  # type: ignore[arg-type]
 
     def test_it_says_what_it_is(self) -> None:
         """A name, a summary in one line, and a docstring for the reference."""

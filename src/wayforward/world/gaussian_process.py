@@ -116,12 +116,14 @@ class GaussianProcessWorld(FittedWorld):
         variances are learned from. trend: a linear part beside the smooth one, so that what follows goes on beyond the
         table instead of returning to the average (False: the published kernel). progress: called with (effects done,
         effects in all).
-        Raises: WorldError for a graph that does not fit the schema or a categorical effect; DataError for missing
+        Raises: WorldError for a graph that does not fit the schema, a categorical effect, or fewer than 20 rows as
+        most or tune; DataError for missing
         values, a constant column, too few rows.
         """
         schema = Schema.infer(table, propose=False) if schema is None else schema
         require_kind(schema, Schema, "schema", WorldError)
         require_whole(WorldError, seed=seed)
+        require_whole(WorldError, _FEWEST, most=most, tune=tune)
         schema = schema.without_carried
         graph = CausalGraph.read(graph).over(schema.names)
         x = whole_rows(schema, graph, table, _FEWEST, "a Gaussian process")

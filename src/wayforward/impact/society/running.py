@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError, FileFormatError, WayforwardError, require_kind
+from wayforward.errors import DataError, FileFormatError, WayforwardError, numbers_in, require_kind
 from wayforward.groups import Groups
 from wayforward.impact.segregation.dimensions import DIMENSIONS, Areas, land, places, segregation
 from wayforward.impact.society.checkpoint import read_checkpoint, write_checkpoint
@@ -139,7 +139,10 @@ class Society:
         if outcome is None or not len(who):
             return np.zeros(len(who), dtype=bool)
         if callable(outcome):
-            chance = np.asarray(outcome(self.x[who]), dtype=np.float64)
+            named = getattr(outcome, "__name__", type(outcome).__name__)
+            chance = numbers_in(
+                outcome(self.x[who]), f"What your outcome function {named} returns", DataError
+            )
             if chance.shape != (len(who),) or not ((chance >= 0) & (chance <= 1)).all():
                 raise DataError(
                     f"outcome must give one chance from 0 to 1 for each of {len(who)} people; got {chance.shape}."

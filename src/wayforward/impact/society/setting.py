@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.answers import words
-from wayforward.errors import DataError
+from wayforward.errors import DataError, numbers_in
 from wayforward.groups import Groups
 from wayforward.impact.society.scenario import Scenario
 from wayforward.public import public
@@ -61,10 +61,12 @@ class Setting:
             raise DataError(
                 f"'{self.groups.name}' is known of {len(self.groups)} people and there are {len(self.x)}."
             )
-        if not callable(self.outcome) and self.outcome is not None and len(self.outcome) != len(self.x):
-            raise DataError(
-                f"There are {len(self.outcome)} outcomes for {len(self.x)} people. Give one a person."
-            )
+        if not callable(self.outcome) and self.outcome is not None:
+            labels = numbers_in(self.outcome, "outcome")
+            if labels.shape != (len(self.x),):
+                raise DataError(
+                    f"There are {labels.size} outcomes for {len(self.x)} people. Give one a person."
+                )
 
     def member_of(self, x: Floats) -> Ints:
         """Return the groups of newcomers (m,). Raises: DataError if the attribute is no feature."""

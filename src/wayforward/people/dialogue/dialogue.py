@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError, DialogueError, is_integer
+from wayforward.errors import DataError, DialogueError, is_integer, shown
 from wayforward.language import N_, gettext, language, use_language
 from wayforward.people.dialogue import fitting
 from wayforward.people.dialogue import state as st
@@ -86,6 +86,12 @@ class Dialogue(StoredDialogue):
         row = _one_person(problem, x)
         if not is_integer(seed):
             raise DialogueError(f"seed={seed!r} is not a whole number. Use seed=0, for example.")
+        if today is not None and (not isinstance(today, date) or isinstance(today, datetime)):
+            raise DialogueError(f"today={shown(today)} is no day. Give datetime.date(2027, 3, 31).")
+        if not isinstance(until, str):
+            raise DialogueError(
+                f"until={shown(until)} is no text. Give the day in words, such as '31 March 2027'."
+            )
         if preferences is not None:
             preferences.schema.require_read_alike(
                 problem.schema,

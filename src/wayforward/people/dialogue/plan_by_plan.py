@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
+from wayforward.methods.settings import check_whole
 from wayforward.people.elicitor import Elicitor, Kind, Questions, Session, checked_replies, fitted_base
 from wayforward.shapes import People, Rows
 
 if TYPE_CHECKING:
     from wayforward.methods import Method
     from wayforward.preferences.preferences import Preferences
-    from wayforward.problem import Problem
+    from wayforward.problem import Population, Problem
 
 
 @dataclass
@@ -29,9 +30,13 @@ class PlanByPlan(Elicitor):
     base: str | Method = "local-search"
     budget: int = 5
 
+    def __post_init__(self) -> None:
+        check_whole(self, budget=1)
+
     def fit(self, problem: Problem) -> Self:
         """Fit the base method."""
-        self.problem_, self.base_ = problem, fitted_base(self.base, None, problem)
+        self._take(problem)
+        self.base_ = fitted_base(self.base, None, problem)
         return self
 
     def begin(
@@ -43,17 +48,16 @@ class PlanByPlan(Elicitor):
         seed: int = 0,
     ) -> Session:
         """See `Elicitor.begin`; people who are given a start are offered that first."""
-        return _PlanByPlanSession(self, x, start, preferences, seed)
+        people = self._fitted_problem().population(x, preferences)
+        return _PlanByPlanSession(self, people, start, seed)
 
 
 class _PlanByPlanSession(Session):
-    def __init__(
-        self, elicitor: PlanByPlan, x: People, start: Rows | None, preferences: Preferences | None, seed: int
-    ) -> None:
+    def __init__(self, elicitor: PlanByPlan, people: Population, start: Rows | None, seed: int) -> None:
         self.elicitor, self.seed = elicitor, seed
-        self.people = elicitor.problem_.population(x, preferences)
-        self.questions = np.zeros(len(x), dtype=np.int64)
-        self.accepted = np.zeros(len(x), dtype=bool)
+        self.people = people
+        self.questions = np.zeros(people.n, dtype=np.int64)
+        self.accepted = np.zeros(people.n, dtype=bool)
         self._find_plans(start)
 
     def _find_plans(self, start: Rows | None = None) -> None:
@@ -92,7 +96,7 @@ class _PlanByPlanSession(Session):
         """See `Session.answer`; new limits bring new plans."""
         questions = self.pending
         row, open_ = self._current, questions.kind == Kind.ACCEPT
-        yes = open_ & (checked_replies(questions, np.asarray(reply, dtype=np.int64)) == 1)
+        yes = open_ & (checked_replies(questions, reply) == 1)
         self._best[yes] = row[yes]
         self.accepted |= yes
         self.questions += open_

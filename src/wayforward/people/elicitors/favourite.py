@@ -63,7 +63,7 @@ class Favourite(BaseElicitor):
     def attach(self, problem: Problem) -> Self:
         """See `Elicitor.attach`: the base method is fitted when a plan is searched for."""
         vars(self).pop("base_", None)
-        self.problem_ = problem
+        self._take(problem)
         return self
 
     def _session(self, people: Population, plans: Actions, seed: int) -> FavouriteSession:
@@ -74,7 +74,7 @@ class Favourite(BaseElicitor):
     ) -> FavouriteSession:
         """See `Elicitor.resume`."""
         session = FavouriteSession.__new__(FavouriteSession)
-        session._set(self, self.problem_.population(x, preferences), seed)
+        session._set(self, self._fitted_problem().population(x, preferences), seed)
         session._restore(stored)
         return session
 
@@ -272,7 +272,7 @@ class FavouriteSession(Session):
     def answer(self, reply: np.ndarray, wishes: Preferences | None = None) -> None:
         """See `Session.answer`. Raises: MethodError for a reply that fits no option."""
         kind, screen = self._pending.kind, self._on_screen
-        reply = checked_replies(self._pending, np.asarray(reply, dtype=np.int64))
+        reply = checked_replies(self._pending, reply)
         choose = kind == Kind.CHOOSE
         heard = choose & (reply != CANNOT_SAY)
         self.screens = np.concatenate(

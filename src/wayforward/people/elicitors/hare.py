@@ -207,7 +207,7 @@ class HareSession(Session):
 
     def answer(self, reply: np.ndarray, wishes: Preferences | None = None) -> None:
         """See `Session.answer`. Raises: MethodError for a reply that is no option."""
-        reply = checked_replies(self.pending, np.asarray(reply, dtype=np.int64))
+        reply = checked_replies(self.pending, reply)
         self._pending = None
         kind, everyone = self.kind.copy(), np.arange(self.people.n)
         choose = everyone[kind == Kind.CHOOSE]

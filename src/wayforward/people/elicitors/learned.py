@@ -289,7 +289,7 @@ class LearnedSession(Session):
     def answer(self, reply: np.ndarray, wishes: Preferences | None = None) -> None:
         """See `Session.answer`. Raises: MethodError for a reply that fits no option."""
         questions, d = self._pending, self.people.d
-        reply = checked_replies(questions, np.asarray(reply, dtype=np.int64))
+        reply = checked_replies(questions, reply)
         self._turn += 1
         chose = np.flatnonzero(questions.kind == Kind.CHOOSE)
         at = self.questions[chose]

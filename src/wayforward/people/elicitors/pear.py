@@ -110,7 +110,8 @@ class Pear(BaseElicitor):
         check_choices(self, response=("logistic", "exact"), pick=("utility", "random"))
 
     def fit(self, problem: Problem) -> Self:
-        """Read the cost graph and fit the base method."""
+        """Read the cost graph and fit the base method. Raises: MethodError for a prior over another graph."""
+        self._take(problem)
         self.graph_ = self.graph if isinstance(self.graph, CostGraph) else CostGraph.of(problem, self.graph)
         self.prior_ = WeightPrior.drawn(self.graph_) if self.prior is None else self.prior
         if self.prior_.means.shape[1] != self.graph_.width:
@@ -299,7 +300,7 @@ class PearSession(Session):
     def answer(self, reply: np.ndarray, wishes: Preferences | None = None) -> None:
         """Take everybody's reply; see `Session.answer`."""
         questions = self._pending
-        reply = checked_replies(questions, np.asarray(reply, dtype=np.int64))
+        reply = checked_replies(questions, reply)
         self.questions += questions.kind != Kind.DONE
         self.over |= questions.kind == Kind.ACCEPT
         chose = (questions.kind == Kind.CHOOSE) & (reply != CANNOT_SAY)
