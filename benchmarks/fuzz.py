@@ -956,7 +956,10 @@ def commands(folder: Path, table: dict[str, list[Any]], yes: np.ndarray, schema:
             del made[place]
         else:
             made[place:place] = [value]
-        short = made[1:2] in (["tasks"], ["submit"]) or (made[1:2] == ["leaderboard"] and "--render" in made)
+        # Named as a folder it renders nothing.
+        short = made[1:2] in (["tasks"], ["submit"]) or (
+            made[1:2] == ["leaderboard"] and "--render" in made[4:]
+        )
         if made[:1] == ["bench"] and not short:
             return  # a benchmark of all methods, which takes minutes as it should
         for name, content in kept.items():  # a command may write where it is told to
