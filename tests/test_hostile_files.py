@@ -183,6 +183,13 @@ XGBOOST = {
 }
 
 
+@pytest.mark.parametrize("content", ["{}", '{"format": "wayforward.recourse/1"}', '{"Model": []}'])
+def test_what_xgboost_did_not_write_is_told_as_such(content, tmp_path):
+    path = tmp_path / "answers.json"
+    path.write_text(content)
+    refused(path, "cannot be read as an XGBoost model: it is no file of XGBoost. Check the path, or save")
+
+
 @pytest.mark.parametrize("what", XGBOOST)
 def test_a_tampered_xgboost_file(what, tmp_path):
     change, *words = XGBOOST[what]

@@ -41,6 +41,11 @@ def as_path(given: Any) -> Path:
     return path
 
 
+def name_of(path: str | Path) -> str:
+    """Return what errors call a path: its last part, or all of it where that is nothing, as of '.' and '/'."""
+    return Path(path).name or str(path)
+
+
 def require_regular(path: str | Path) -> os.stat_result:
     """Look at a file without opening it: a pipe would wait for ever, and a device never ends.
 
@@ -58,7 +63,7 @@ def read_text(path: str | Path, what: str, most: int = MOST_CHARACTERS) -> str:
     Raises: FileFormatError ("The {what} 'name' cannot be read: ...") for one that is missing, too large or no text.
     """
     path = as_path(path)
-    name = f"{what} '{path.name}'"
+    name = f"{what} '{name_of(path)}'"
     try:
         size = require_regular(path).st_size
         if size > 4 * most:
@@ -173,7 +178,7 @@ def require_once(names: Sequence[str], path: Path) -> None:
     """Raise DataError for a column of a table that is there twice: one of its values would be lost. '' is no name."""
     twice = next((name for name, count in Counter(names).items() if name and count > 1), None)
     if twice is not None:
-        raise DataError(f"'{path.name}' has the column '{twice}' twice. Rename or drop one of them.")
+        raise DataError(f"'{name_of(path)}' has the column '{twice}' twice. Rename or drop one of them.")
 
 
 def file_digest(path: Path) -> str:
@@ -188,7 +193,7 @@ def make_folder(folder: Path, mode: int = 0o777) -> None:
         as_path(folder).mkdir(parents=True, exist_ok=True, mode=mode)
     except OSError as error:
         raise WriteError(
-            f"The folder '{folder.name}' cannot be made: {error.strerror}. Choose another place."
+            f"The folder '{name_of(folder)}' cannot be made: {error.strerror}. Choose another place."
         ) from None
 
 
@@ -257,7 +262,7 @@ def place_of(path: str | Path) -> Iterator[None]:
             raise
         step = "Make room" if number in (errno.ENOSPC, errno.EDQUOT) else "Choose another place"
         raise WriteError(
-            f"'{Path(path).name}' cannot be written: {os.strerror(number)}. What was there before is as it was. "
+            f"'{name_of(path)}' cannot be written: {os.strerror(number)}. What was there before is as it was. "
             f"{step}, then do it again."
         ) from None
 

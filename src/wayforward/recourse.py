@@ -30,7 +30,7 @@ from wayforward.errors import (
     shown,
 )
 from wayforward.lazy import cached_property, hook
-from wayforward.plain_files import as_path, read_json, write_text, written
+from wayforward.plain_files import as_path, name_of, read_json, write_text, written
 from wayforward.public import public
 from wayforward.recourse_meta import require_meta
 from wayforward.regions import Regions
@@ -619,7 +619,7 @@ class Recourse:
             self._to_parquet(path)
         else:
             raise FileFormatError(
-                f"Recourse is saved as .json or .parquet; got '{path.name}'. Change the ending."
+                f"Recourse is saved as .json or .parquet; got '{name_of(path)}'. Change the ending."
             )
         return path
 
@@ -675,9 +675,9 @@ class Recourse:
     @classmethod
     def _loaded(cls, path: Path) -> Recourse:
         if not path.is_file():
-            raise FileFormatError(f"There is no file '{path.name}'. Check the path.")
+            raise FileFormatError(f"There is no file '{name_of(path)}'. Check the path.")
         if path.suffix not in (".json", ".parquet"):
-            raise FileFormatError(f"Recourse is read from .json or .parquet; got '{path.name}'.")
+            raise FileFormatError(f"Recourse is read from .json or .parquet; got '{name_of(path)}'.")
         try:
             if path.suffix == ".json":
                 got = cls._from_plain(read_json(path))
@@ -686,16 +686,16 @@ class Recourse:
             if got.k < 1:
                 raise ValueError("k")
         except DataError as error:
-            raise FileFormatError(f"'{path.name}' does not hold a recourse: {error}") from None
+            raise FileFormatError(f"'{name_of(path)}' does not hold a recourse: {error}") from None
         except (
             ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError, OSError, _arrow_error()
         ) as error:  # fmt: skip
             raise FileFormatError(
-                f"'{path.name}' does not hold a recourse ({type(error).__name__}). Save it again."
+                f"'{name_of(path)}' does not hold a recourse ({type(error).__name__}). Save it again."
             ) from None
         except FileFormatError as error:
             raise FileFormatError(
-                f"'{path.name}' {error}" if str(error) == _CHANGED else str(error)
+                f"'{name_of(path)}' {error}" if str(error) == _CHANGED else str(error)
             ) from None
         try:
             with warnings.catch_warnings():
@@ -703,7 +703,9 @@ class Recourse:
                 if got.readable.any():
                     got.schema.encode(got.x[got.readable], "saved people")
         except DataError as error:
-            raise FileFormatError(f"'{path.name}' does not hold people of its own schema. {error}") from None
+            raise FileFormatError(
+                f"'{name_of(path)}' does not hold people of its own schema. {error}"
+            ) from None
         return got
 
     def _header(self) -> dict[str, Any]:

@@ -242,6 +242,9 @@ def test_help_needs_no_heavy_library():
 def test_the_demo_tells_the_whole_story(shell: Shell):
     got = shell("demo --out demo --n 40")
     out = Path("demo")
+    noted = json.loads((out / ".written-by-wayforward.json").read_text())["sha256"]
+    there = {file.relative_to(out).as_posix() for file in out.rglob("*") if file.is_file()}
+    assert there - set(noted) == {".written-by-wayforward.json"}  # all else it may write again
     for name in ("report.html", "recourse.json", "options.csv", "summary.json", "schema.yaml", "world.yaml"):
         assert (out / name).stat().st_size > 200, name
     assert len(list((out / "letters").glob("person-*.txt"))) == 3

@@ -43,6 +43,7 @@ def test_texts_of_a_column_and_an_odd_cell(tmp_path):
     [
         ({"--text": "stars"}, "Column 'stars' of 'past.csv' holds no texts, but such as 1. Name the column"),
         ({"--text": "sign"}, "No model can be trained on column 'sign' of 'past.csv'"),
+        ({"--label": "review"}, "--text and --label both name the column 'review'. Name the column of texts"),
         ({"--label": "gap"}, "'gap' in 'past.csv' has 1 missing values, the first in row 2, from 0"),
     ],
 )

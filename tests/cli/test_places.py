@@ -13,10 +13,21 @@ from typing import Any
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from wayforward.cli import console
 from wayforward.cli.app import app
-from wayforward.cli.places import USES, Use, apart, hold, is_path, use_of
+from wayforward.cli.places import (
+    USES,
+    Use,
+    apart,
+    folder_beside,
+    hold,
+    is_path,
+    own_files,
+    require_own_files,
+    use_of,
+)
 from wayforward.cli.remote import remote_app
 from wayforward.errors import FileFormatError, WriteError
 
@@ -190,6 +201,112 @@ def test_what_goes_on_in_its_own_file_still_does(shell: Shell):
     shell("society my.yaml --checkpoint my.npz --json a.json")
     shell("society my.yaml --checkpoint my.npz --json a.json --rounds 2")
     assert json.loads(Path("a.json").read_text())["scenario"]["rounds"] == 2
+
+
+ODD = (".", "./", "..", "~", "/")
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if OUTPUTS[name]])
+def test_a_place_without_a_name_is_taken_or_told(name, tmp_path, monkeypatch):
+    """'.' and '/' have no last part: whatever a command makes of them, it is no defect, and is called as typed."""
+    here = tmp_path / "in" / "here"
+    here.mkdir(parents=True)
+    monkeypatch.chdir(here)
+    for output in OUTPUTS[name]:
+        for place in ODD:
+            try:
+                with apart(context(name, **{output.name: Path(place)})):
+                    assert (
+                        place != "/" and use_of(output, name) not in (Use.FILE, Use.GOES_ON) or place == "~"
+                    )
+                    assert folder_beside(Path(place)).name == Path(place).resolve().name + ".parts"
+            except FileFormatError as told:
+                assert place != "~" and f"'{Path(place)}'" in str(told) and "''" not in str(told)
+    assert not list(here.iterdir())
+
+
+@pytest.mark.parametrize("name", [name for name, one in EVERY.items() if isinstance(one, console.Command)])
+def test_an_empty_path_is_not_the_current_folder(name):
+    """As of a variable that is not set: `--out "$WHERE"`."""
+    one = EVERY[name]
+    for p in filter(is_path, one.params):
+        before = [q for q in one.params[: one.params.index(p)] if not q.opts[0].startswith("-")]
+        line = [p.opts[0], ""] if p.opts[0].startswith("-") else ["x"] * len(before) + [""]
+        with pytest.raises(FileFormatError, match="is empty. Name a file or a folder"):
+            one.parse_args(typer.Context(one, info_name=name), line)
+
+
+def test_what_has_no_name_is_called_as_typed(shell: Shell):
+    Path("here").mkdir()
+    for line, said in (
+        (f"{ASK} --n 3 --csv .", "'.' is a folder; name a file in it."),
+        (f"{ASK} --preferences .", "There is no file '.'."),
+        (f"{ASK} --n 3 --letters /", "--letters names '/', the root of the disk."),
+        ("study new .", "'.' is there already."),
+        ("study analyse .", "The folder '.' has no plans.csv"),
+        ("society .", "There is no scenario '.'."),
+        ("series --train . --favourable 1", "'.' ends in none of"),
+        ("explain .", "There is no file '.'."),
+        ("demo --out=", "--out is empty."),
+    ):
+        assert said in " ".join(shell(line, code=2).output.split()), line
+    assert "--out is empty." in CliRunner().invoke(app, [*f"{ASK} --n 3 --out".split(), ""]).output
+
+
+def test_letters_into_the_folder_where_one_is(shell: Shell):
+    shell(f"{ASK} --people people.csv --n 3 --letters .")
+    written = sorted(Path().glob("person-*.txt"))
+    assert written and not list(shell.folder.parent.glob("*.parts"))
+    shell(f"{ASK} --people people.csv --n 3 --letters ./")  # its own are written again
+    written[0].write_text("and a word by hand")
+    assert written[0].name in shell(f"{ASK} --people people.csv --n 3 --letters .", code=2).output
+    assert written[0].read_text() == "and a word by hand"
+
+
+def test_a_folder_of_several_files_takes_the_place_of_nobodys(shell: Shell):
+    """A demo in the current folder destroyed files that are called as its own, with code 0."""
+    for name in ("report.html", "participants.csv"):
+        Path(name).write_text("my only copy")
+    before = {file.name: file.read_bytes() for file in shell.folder.iterdir()}
+    told = shell("demo --out . --n 3", code=2).output
+    assert "'.' holds train.csv, schema.yaml, report.html, which would be overwritten" in " ".join(
+        told.split()
+    )
+    told = shell("study rehearse car-loan --participants 2 --out .", code=2).output
+    assert "'.' holds participants.csv, which" in told
+    assert {file.name: file.read_bytes() for file in shell.folder.iterdir()} == before
+
+
+def test_what_a_command_wrote_it_writes_again(tmp_path):
+    out, names = tmp_path / "out", ("a.txt", "below/*.txt")
+
+    def write(**content: str) -> None:
+        with own_files(out, names):
+            (out / "below").mkdir(exist_ok=True)
+            for name, text in content.items():
+                (out / name.replace("_", "/")).with_suffix(".txt").write_text(text)
+
+    write(a="1", below_b="1")
+    write(a="2")
+    with pytest.raises(KeyError), own_files(out, names):  # what was begun is its own, too
+        (out / "below" / "c.txt").write_text("1")
+        raise KeyError
+    write(a="3", below_b="2", below_c="2")
+    (out / "mine.txt").write_text("in nobody's way")
+    (out / "below" / "mine.txt").write_text("mine")
+    with pytest.raises(FileFormatError, match=r"'out' holds below/mine.txt, which would be overwritten"):
+        write(a="4")
+    (out / "below" / "mine.txt").unlink()
+    (out / "a.txt").unlink()
+    (out / "a.txt").symlink_to(out / "mine.txt")
+    with pytest.raises(FileFormatError, match=r"holds a.txt, which"):
+        require_own_files(out, names)
+    (out / "a.txt").unlink()
+    (note,) = out.glob(".*")
+    note.write_text("{}")
+    with pytest.raises(FileFormatError, match=r"holds below/b.txt, below/c.txt, .written"):
+        require_own_files(out, names)
+    assert (out / "mine.txt").read_text() == "in nobody's way"
 
 
 def test_a_pipe_that_nobody_reads_is_told_before_the_work(tmp_path, monkeypatch):

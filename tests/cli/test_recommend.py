@@ -131,7 +131,7 @@ def test_a_deadline_that_reaches_nobody_still_writes_everything(shell: Shell):
     assert Recourse.load("r.json").cut_short.all()
     assert {(row["outcome"], row["ended_by"]) for row in shell.rows("r.csv")} == {("NOT_ASKED", "deadline")}
     assert "the model was asked about none of them" in Path("r.html").read_text()
-    letters = [file.read_text() for file in Path("letters").iterdir()]
+    letters = [file.read_text() for file in Path("letters").glob("*.txt")]
     assert len(letters) == 60 and all("The time that was given was over" in text for text in letters)
 
 
@@ -333,7 +333,7 @@ def test_errors_show_nobodys_whole_row(shell: Shell):
 
 def test_letters_are_written_to_all_who_were_refused_with_the_plans_of_the_answer(shell: Shell):
     shell(f"{ASK} --people people.csv --k 2 --letters post --csv r.csv")
-    rows, letters = shell.rows("r.csv"), {path.stem: path.read_text() for path in Path("post").iterdir()}
+    rows, letters = shell.rows("r.csv"), {path.stem: path.read_text() for path in Path("post").glob("*.txt")}
     refused = [row for row in rows if row["outcome"] == "FOUND" and row["option"] == "0"]
     assert sorted(letters) == [f"person-{int(row['person']):03d}" for row in refused]
     several = 0
@@ -353,7 +353,7 @@ def test_letters_are_written_to_all_who_were_refused_with_the_plans_of_the_answe
 
 def test_letters_say_whom_to_ask_and_until_when(shell: Shell):
     shell(f"{ASK} --people people.csv --letters post --contact Weber --until 2999-03-31")
-    texts = [path.read_text() for path in Path("post").iterdir()]
+    texts = [path.read_text() for path in Path("post").glob("*.txt")]
     assert texts and all("Contact: Weber" in text and "until 31 March 2999" in text for text in texts)
     for wrong, said in (("--until soon", "is no day"), ("--until 2020-01-31", "is over")):
         assert said in shell(f"{ASK} --people people.csv --letters post {wrong}", code=2).output
@@ -375,7 +375,10 @@ def test_letters_and_the_report_are_in_the_language_asked_for(shell: Shell):
     pytest.importorskip("babel")
     plain = "people.csv --letters post --csv r.csv"
     shell(f"{ASK} --people {plain}")
-    english, numbers = {path.name: path.read_text() for path in Path("post").iterdir()}, shell.rows("r.csv")
+    english, numbers = (
+        {path.name: path.read_text() for path in Path("post").glob("*.txt")},
+        shell.rows("r.csv"),
+    )
     shell(f"{ASK} --people {plain} --report r.html --language de")
     assert shell.rows("r.csv") == numbers
     for name, text in english.items():

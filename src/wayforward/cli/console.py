@@ -18,7 +18,7 @@ import typer.core
 
 from wayforward import plain_files
 from wayforward.cli.exit_codes import BAD_INPUT, INTERRUPTED, NO_MEMORY, NOT_WRITTEN
-from wayforward.cli.places import apart
+from wayforward.cli.places import apart, require_named
 from wayforward.cli.places import room_for as room_for  # with the others, for commands
 from wayforward.errors import WayforwardError, WriteError
 from wayforward.language import gettext, marks, ngettext, one_line, visible
@@ -28,6 +28,12 @@ DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)  # faults of the p
 
 class Command(typer.core.TyperCommand):
     """A command that has its outputs to itself while it works, see `apart`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what was typed. Raises: FileFormatError for a path that is empty."""
+        if any(not one or one.endswith("=") for one in args):
+            require_named(self.get_params(ctx), self.make_parser(ctx).parse_args(list(args))[0])
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command. Raises: FileFormatError or WriteError before any work, for places that clash."""

@@ -14,6 +14,7 @@ from wayforward.cli.inputs import Inputs, Ready
 from wayforward.cli.letters import kinds_for_people, write_letters
 from wayforward.cli.personal import Personal, ask, lines
 from wayforward.cli.personal import files as write_personal
+from wayforward.cli.places import own_files
 from wayforward.cli.recommend import choose, run, show, summarise
 from wayforward.language import gettext, marks
 from wayforward.plain_files import make_folder
@@ -22,18 +23,28 @@ if TYPE_CHECKING:
     from wayforward.evaluate import Evaluation
     from wayforward.recourse import Recourse
 
+FILES = (
+    "train.csv", "refused.csv", "three.csv", "wishes.csv", "options.csv", "schema.yaml", "world.yaml", "summary.json",
+    "recourse.json", "report.html", "letters/*.txt", "figures/*.svg", "figures/*.png",
+)  # fmt: skip
 MODEL, METHOD, OPTIONS, LETTERS = "gb", "local-search", 3, 3
 
 
 def demonstrate(out: Path, *, seed: int, n: int, json: Path | None) -> None:
-    """Train, refuse, recommend, judge and explain; write everything to the folder `out`."""
+    """Train, refuse, recommend, judge and explain; write everything to the folder `out`.
+
+    Raises: FileFormatError where a file there would be overwritten that no demo wrote.
+    """
+    room_for(json)
+    with own_files(out, FILES):
+        _demonstrate(out, seed, n, json)
+
+
+def _demonstrate(out: Path, seed: int, n: int, json: Path | None) -> None:
     from wayforward.answers.page import examples
     from wayforward.evaluate import evaluate
 
     started = time.perf_counter()
-    room_for(json)
-    make_folder(out)
-    room_for(out / "report.html")
     say(
         gettext(
             "1. Draw people from a loan world whose equations are known, and train a model ({model}) to decide.",

@@ -26,6 +26,10 @@ def texts(
     from wayforward.data.user_tables import labels_of, read_table
     from wayforward.modalities.text import TextProblem
 
+    if text == label:
+        raise DataError(
+            f"--text and --label both name the column '{text}'. Name the column of texts, and the one of the decisions."
+        )
     past = read_table(train)
     known = _strings(past, text, train)
     labels = labels_of(_with_column(past, label, train), label, (favourable,), train.name).astype(str)

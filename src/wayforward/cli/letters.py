@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from wayforward.problem import Problem
     from wayforward.recourse import Recourse
 
+LETTERS = ("person-*.txt",)  # their files
 _AFFORDABLE = 250_000  # rows that models may be trained on again without being asked to
 
 

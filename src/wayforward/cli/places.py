@@ -5,6 +5,7 @@ A use belongs to the name of an option, whatever the command; a new option that 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from wayforward.errors import FileFormatError, WriteError
-from wayforward.plain_files import make_folder, place_of
+from wayforward.plain_files import file_digest, make_folder, name_of, place_of, read_json, write_text
 
 LOCK = "lock"
 # also what a process that was killed left half written, and parts of earlier versions
@@ -86,11 +87,7 @@ def apart(context: Any) -> Iterator[None]:
         kind = use_of(parameter, context.info_name or "")
         if kind in (Use.FILE, Use.EITHER) and str(given) == "/dev/stdout":
             given = context.params[parameter.name] = "-"
-        called = (
-            parameter.opts[0]
-            if parameter.opts[0].startswith("-")
-            else parameter.metavar or parameter.name.upper()
-        )
+        called = _called(parameter)
         for one in given if isinstance(given, list | tuple) else (given,):
             if one is None or isinstance(one, bool) or str(one) in ("-", ""):
                 continue
@@ -103,13 +100,13 @@ def apart(context: Any) -> Iterator[None]:
         for other, place in outputs[:i]:
             if _same(path, place):
                 raise FileFormatError(
-                    f"{other} and {called} both name '{path.name}', and one would overwrite the other. Give each a "
+                    f"{other} and {called} both name '{name_of(path)}', and one would overwrite the other. Give each a "
                     "place of its own."
                 )
         _require_no_input(called, path, inputs)
-    alone = [(called, path) for called, path in outputs if kinds[called] is not Use.SHARED]
-    for called, path in alone:
+    for called, path in outputs:
         _require_room(called, path, kinds[called])
+    alone = [(called, path) for called, path in outputs if kinds[called] is not Use.SHARED]
     with ExitStack() as stack:
         places = [held for _, path in alone if (held := stack.enter_context(_alone(path))) is not None]
         before = _written.set(outputs), _held.set(frozenset(places))
@@ -118,6 +115,23 @@ def apart(context: Any) -> Iterator[None]:
         finally:
             _written.reset(before[0])
             _held.reset(before[1])
+
+
+def require_named(parameters: Sequence[Any], given: Mapping[str, Any]) -> None:
+    """Raise FileFormatError where a path is empty, as of a variable that is not set: '' would be the current folder.
+
+    given: what was typed, by the names of the parameters.
+    """
+    for one in parameters:
+        typed = given.get(one.name)
+        if is_path(one) and "" in (typed if isinstance(typed, list | tuple) else (typed,)):
+            raise FileFormatError(f"{_called(one)} is empty. Name a file or a folder, or leave it out.")
+
+
+def _called(parameter: Any) -> str:
+    """What people call a parameter."""
+    name: str = parameter.opts[0]
+    return name if name.startswith("-") else parameter.metavar or parameter.name.upper()
 
 
 def require_not_written(inputs: Named) -> None:
@@ -158,20 +172,22 @@ def _require_no_input(called: str, path: Path, inputs: Named) -> None:
     for other, place in inputs:
         if _same(path, place):
             raise FileFormatError(
-                f"{called} names '{path.name}', which {other} reads: it would be overwritten. Choose another place."
+                f"{called} names '{name_of(path)}', which {other} reads: it would be overwritten. Choose another place."
             )
         if place.is_dir() and Path(os.path.realpath(place)) in Path(os.path.realpath(path)).parents:
             raise FileFormatError(
-                f"{called} names a place in the folder '{place.name}', which {other} reads. Choose one outside."
+                f"{called} names a place in the folder '{name_of(place)}', which {other} reads. Choose one outside."
             )
 
 
 def _require_room(called: str, path: Path, kind: Use) -> None:
+    if os.path.realpath(path) == os.path.abspath(os.sep):
+        raise FileFormatError(f"{called} names '{path}', the root of the disk. Name a place in it.")
     if kind in (Use.FILE, Use.GOES_ON):
         room_for(path)
     elif kind is Use.FOLDER and path.exists() and not path.is_dir():
         raise FileFormatError(
-            f"{called} names the file '{path.name}', and is a folder. Choose another place."
+            f"{called} names the file '{name_of(path)}', and is a folder. Choose another place."
         )
 
 
@@ -180,9 +196,9 @@ def room_for(path: Path | None, endings: Sequence[str] = ()) -> None:
     if path is None or str(path) == "-":
         return
     if endings and path.suffix not in endings:
-        raise FileFormatError(f"'{path.name}' should end in {' or '.join(endings)}. Change the ending.")
+        raise FileFormatError(f"'{name_of(path)}' should end in {' or '.join(endings)}. Change the ending.")
     if path.is_dir():
-        raise FileFormatError(f"'{path.name}' is a folder; name a file in it.")
+        raise FileFormatError(f"'{name_of(path)}' is a folder; name a file in it.")
     if not path.parent.is_dir():
         raise FileFormatError(
             f"'{path}' cannot be written: there is no such folder. Make it, or choose another place."
@@ -194,7 +210,78 @@ def room_for(path: Path | None, endings: Sequence[str] = ()) -> None:
 
 def folder_beside(path: Path) -> Path:
     """Return the folder beside an output in which its lock and its finished parts are."""
-    return path.with_name(path.name + ".parts")
+    place = path if path.name not in ("", "..") else Path(os.path.realpath(path))
+    return place.with_name(place.name + ".parts")
+
+
+# -- folders of several files --------------------------------------------------------------------------------
+
+_NOTE, _NOTED = ".written-by-wayforward.json", "wayforward.written/1"
+
+
+def require_own_files(folder: Path, names: Sequence[str]) -> None:
+    """Raise FileFormatError where files that would be written are there and not as an earlier run wrote them.
+
+    names: of what is written into the folder, '*' for any; with '/' in folders below.
+    """
+    noted, note = _noted(folder), folder / _NOTE
+    strange = [
+        name
+        for name, file in _there(folder, names)
+        if file.is_symlink() or not file.is_file() or noted.get(name) != file_digest(file)
+    ]
+    strange += [_NOTE] if note.is_symlink() or (not noted and note.exists()) else []
+    if strange:
+        more = f" and {len(strange) - 5:,} more" if len(strange) > 5 else ""
+        raise FileFormatError(
+            f"'{name_of(folder)}' holds {', '.join(strange[:5])}{more}, which would be overwritten and which no "
+            "earlier run wrote as they are now. Move them away, or choose another folder."
+        )
+
+
+@contextmanager
+def own_files(folder: Path, names: Sequence[str]) -> Iterator[None]:
+    """Make a folder, and note what the block writes there as ours to be written again; see `require_own_files`.
+
+    Raises: FileFormatError before the block where that would overwrite somebody's; WriteError.
+    """
+    make_folder(folder)
+    require_own_files(folder, names)
+    try:
+        yield
+    except BaseException:
+        with suppress(Exception):
+            _note(folder, names)
+        raise
+    _note(folder, names)
+
+
+def _there(folder: Path, names: Sequence[str]) -> list[tuple[str, Path]]:
+    found = []
+    for name in names:
+        one = folder / name
+        files = sorted(folder.glob(name)) if "*" in name else [one] if os.path.lexists(one) else []
+        found += [(file.relative_to(folder).as_posix(), file) for file in files]
+    return found
+
+
+def _noted(folder: Path) -> dict[str, str]:
+    with suppress(OSError, ValueError):
+        found = read_json(folder / _NOTE)
+        if (
+            isinstance(found, dict)
+            and found.get("format") == _NOTED
+            and isinstance(found.get("sha256"), dict)
+        ):
+            return found["sha256"]
+    return {}
+
+
+def _note(folder: Path, names: Sequence[str]) -> None:
+    files = {name: file_digest(file) for name, file in _there(folder, names)}
+    if files:
+        known = {"format": _NOTED, "sha256": _noted(folder) | files}
+        write_text(folder / _NOTE, json.dumps(known, indent=1) + "\n")
 
 
 @contextmanager
@@ -260,8 +347,8 @@ def require_parts(folder: Path) -> None:
     link, there = folder.is_symlink(), folder.exists()
     if link or (there and not (folder.is_dir() and _are_parts(folder))):
         raise FileFormatError(
-            f"'{folder.name}' is there already and holds something else than finished parts. Move it away, or choose "
-            "another output."
+            f"'{name_of(folder)}' is there already and holds something else than finished parts. Move it away, or "
+            "choose another output."
         )
 
 

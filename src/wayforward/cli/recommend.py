@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.cli.console import number, room_for, say, steps, table, write_json
-from wayforward.cli.letters import kinds_for_people, letterhead, write_letters
+from wayforward.cli.letters import LETTERS, kinds_for_people, letterhead, write_letters
 from wayforward.cli.parts import Parts, fingerprint, forget, in_parts
-from wayforward.cli.places import folder_beside
+from wayforward.cli.places import folder_beside, own_files, require_own_files
 from wayforward.errors import MethodError
 from wayforward.language import N_, gettext, marks, translated, use_language
 from wayforward.plain_files import make_folder
@@ -157,6 +157,7 @@ def answer(
     ready = question.ready(id)
     if letters is not None:  # before the work begins, and not for people who could not be read
         make_folder(letters)
+        require_own_files(letters, LETTERS)
     chosen = with_acts(chosen, acts, ready.schema)
     beside = next((p for p in (out, csv, report, json, letters) if p is not None and str(p) != "-"), None)
     keep = None if beside is None else folder_beside(beside)
@@ -207,7 +208,8 @@ def _for_people(
         shown = () if kinds else kinds_for_people(ready.problem)
         write_report(ready.problem, got, report, judged, title=title, kinds=shown)
     if letters is not None:
-        write_letters(ready.problem, got, letters, np.flatnonzero(~got.accepted), head=head)
+        with own_files(letters, LETTERS):
+            write_letters(ready.problem, got, letters, np.flatnonzero(~got.accepted), head=head)
 
 
 def summarise(got: Recourse, ready: Ready, judged: Evaluation) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def answer_table(
     from wayforward.scale import recommend_table
 
     if question.people is None:
-        raise DataError(f"--out {out.name}/ is a folder of answers to a table. Name the table with --people.")
+        raise DataError(f"--out {out} is a folder of answers to a table. Name the table with --people.")
     if question.n is not None or question.preferences is not None:
         raise DataError(
             "--n and --preferences are for answers in one file. Leave them out, or end --out in .parquet or .json."

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from wayforward.cli.console import room_for, save_figure, say, steps, table, write_json, write_text
+from wayforward.cli.places import own_files
 from wayforward.data.user_tables import read_table
 from wayforward.errors import DataError, require
+from wayforward.plain_files import name_of
 
 if TYPE_CHECKING:
     from wayforward.study import Analysis, StudyProtocol
@@ -131,7 +133,7 @@ def write_protocol(name: str, out: Path) -> None:
 
     text = ready_made_text(name)
     if out.exists():
-        raise DataError(f"'{out.name}' is there already. Choose another name.")
+        raise DataError(f"'{name_of(out)}' is there already. Choose another name.")
     write_text(out, text)
     say(f"written: {out}")
 
@@ -142,12 +144,13 @@ def write_rehearsal(
     """Write the export of a study with made-up participants."""
     from wayforward.study import rehearse
     from wayforward.study.pool import ProfilePool
-    from wayforward.study.records import export, formats_here
+    from wayforward.study.records import FILES, export, formats_here
 
     protocol = protocol_of(source)
     profiles = None if pool is None else ProfilePool.read_file(pool)
     states = rehearse(protocol, participants, seed=seed, pool=profiles)
-    export(protocol, states, out, formats_here(), profiles)
+    with own_files(out, FILES):
+        export(protocol, states, out, formats_here(), profiles)
     say(f"written: {out}")
 
 
@@ -156,7 +159,7 @@ def write_export(home: Path, out: Path, *, study: str, database: str) -> None:
     require("sqlalchemy", extra="web")
     from wayforward.serve.services import Services
     from wayforward.serve.settings import ServeSettings
-    from wayforward.study.records import export, formats_here
+    from wayforward.study.records import FILES, export, formats_here
 
     if not (home / "keys.json").is_file():
         raise DataError(
@@ -174,7 +177,8 @@ def write_export(home: Path, out: Path, *, study: str, database: str) -> None:
                 f"{'No' if not found else 'More than one'} study fits. There is: {names}. Say --study."
             )
         states = services.studies.states(found[0], "command line")
-        export(rows[found[0]], states, out, formats_here(), services.studies.pool(found[0]))
+        with own_files(out, FILES):
+            export(rows[found[0]], states, out, formats_here(), services.studies.pool(found[0]))
     finally:
         services.database.close()
     say(f"written: {out}")

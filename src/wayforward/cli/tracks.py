@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from wayforward.cli.console import room_for, say, steps, table, write_json, write_text
+from wayforward.cli.places import own_files
 from wayforward.errors import DataError
 from wayforward.tracks import TASKS, TRACKS, RunLimits, Store, Submission, board, submit, task
 from wayforward.tracks.leaderboard import Board
 
+#: The files of an exported task.
+FILES = ("people.parquet", "train.parquet", "schema.yaml", "model.skops", "wishes.json", "task.json")
 #: Methods of the library that are judged first, and on which tracks; (): on all.
 FIRST: Mapping[str, tuple[str, ...]] = {
     "local-search": (),
@@ -40,25 +43,25 @@ def tasks(json: Path | None) -> None:
 
 def export(folder: Path, names: Sequence[str] | None) -> None:
     """Write tasks as tables: people with their keys, the table with its label, the schema, the classifier."""
-    from wayforward.plain_files import make_folder, write_bytes
+    from wayforward.plain_files import write_bytes
     from wayforward.tracks.rows import write_tables
 
     for name in _here(names):
         ready = task(name).build()
         place = folder / name
-        make_folder(place)
-        write_tables(ready, place)
-        ready.problem.schema.to_yaml(place / "schema.yaml")
-        write_bytes(place / "model.skops", ready.model_file)
-        if ready.wishes is not None:
-            ready.wishes.save(place / "wishes.json")
-        write_json(
-            {
-                "task": name, "track": ready.task.track, "served": TRACKS[ready.task.track].served, "k": ready.task.k,
-                "task_digest": ready.digest, "model_digest": ready.model_digest,
-            },
-            place / "task.json",
-        )  # fmt: skip
+        with own_files(place, FILES):
+            write_tables(ready, place)
+            ready.problem.schema.to_yaml(place / "schema.yaml")
+            write_bytes(place / "model.skops", ready.model_file)
+            if ready.wishes is not None:
+                ready.wishes.save(place / "wishes.json")
+            write_json(
+                {
+                    "task": name, "track": ready.task.track, "served": TRACKS[ready.task.track].served,
+                    "k": ready.task.k, "task_digest": ready.digest, "model_digest": ready.model_digest,
+                },
+                place / "task.json",
+            )  # fmt: skip
         say(f"written: {place}")
 
 

@@ -30,7 +30,7 @@ from wayforward.model.tree_checks import (
     check_skops_boosters,
     check_xgboost,
 )
-from wayforward.plain_files import as_path, written
+from wayforward.plain_files import as_path, name_of, written
 from wayforward.public import public
 from wayforward.schema import Schema
 
@@ -87,7 +87,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
         )
     if ending not in allowed:
         raise FileFormatError(
-            f"'{file.name}' does not fit a {kind} model. Use the ending {' or '.join(allowed)}."
+            f"'{name_of(file)}' does not fit a {kind} model. Use the ending {' or '.join(allowed)}."
         )
     with written(file) as half:
         if kind == "sklearn":
@@ -109,8 +109,8 @@ def _check_whole(half: Path, file: Path) -> None:
         check_xgboost(half.read_bytes())
     except ValueError:
         raise WriteError(
-            f"'{file.name}' cannot be written: it was cut off. What was there before is as it was. Make room, then do "
-            "it again."
+            f"'{name_of(file)}' cannot be written: it was cut off. What was there before is as it was. Make room, then "
+            "do it again."
         ) from None
 
 
@@ -138,7 +138,7 @@ def load(path: str | os.PathLike[str], schema: Schema, **options: Any) -> Model:
         ".cbm": _load_catboost,
     }
     if ending not in readers:
-        raise FileFormatError(f"'{file.name}' has an ending that is not known. Use {_FORMATS}.")
+        raise FileFormatError(f"'{name_of(file)}' has an ending that is not known. Use {_FORMATS}.")
     return wrap(readers[ending](file), schema, **options)
 
 
@@ -155,10 +155,10 @@ def _checked(path: str | os.PathLike[str]) -> Path:
     file = as_path(path)
     _no_pickle(file)
     if not file.is_file():
-        raise FileFormatError(f"The model file '{file.name}' does not exist. Check the path.")
+        raise FileFormatError(f"The model file '{name_of(file)}' does not exist. Check the path.")
     if file.stat().st_size > _MAX_BYTES:
         raise FileFormatError(
-            f"'{file.name}' has {file.stat().st_size:,} bytes, above {_MAX_BYTES:,}. Is it a model?"
+            f"'{name_of(file)}' has {file.stat().st_size:,} bytes, above {_MAX_BYTES:,}. Is it a model?"
         )
     return file
 
@@ -166,14 +166,15 @@ def _checked(path: str | os.PathLike[str]) -> Path:
 def _no_pickle(file: Path) -> None:
     if file.suffix.lower() in (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".dill"):
         raise FileFormatError(
-            f"'{file.name}' is a pickle, which can run any code when it is read. Save the model again with "
+            f"'{name_of(file)}' is a pickle, which can run any code when it is read. Save the model again with "
             f"wayforward.model.save as {_FORMATS}."
         )
 
 
 def _broken(file: Path, error: Exception, what: str) -> FileFormatError:
     return FileFormatError(
-        f"'{file.name}' cannot be read as {what}: {first_line(error)} Save the model again."
+        f"'{name_of(file)}' cannot be read as {what}: {first_line(error).rstrip(' .')}. Check the path, or save "
+        "the model again."
     )
 
 
@@ -251,7 +252,7 @@ def _load_skops(file: Path) -> Any:
         raise _broken(file, error, "a skops file") from None
     if unpacked > _MAX_BYTES or unpacked > _MAX_RATIO * max(packed, 4096):
         raise FileFormatError(
-            f"'{file.name}' unpacks from {packed:,} to {unpacked:,} bytes, which no model does. Do not use "
+            f"'{name_of(file)}' unpacks from {packed:,} to {unpacked:,} bytes, which no model does. Do not use "
             "this file."
         )
     try:
@@ -261,7 +262,7 @@ def _load_skops(file: Path) -> Any:
     strange = _strange(unknown)
     if strange:
         raise FileFormatError(
-            f"'{file.name}' holds the type '{strange[0]}', which is not on the list of types that are "
+            f"'{name_of(file)}' holds the type '{strange[0]}', which is not on the list of types that are "
             "loaded. If you trust the file, load it with skops yourself and give the model to wrap."
         )
     try:
@@ -289,7 +290,9 @@ def _load_lightgbm(file: Path) -> Any:
     lightgbm = require("lightgbm", extra="trees")
     content = file.read_bytes()
     if content[:4] != b"tree":
-        raise FileFormatError(f"'{file.name}' is not a LightGBM model file. Save it with booster.save_model.")
+        raise FileFormatError(
+            f"'{name_of(file)}' is not a LightGBM model file. Save it with booster.save_model."
+        )
     try:
         text = content.decode("utf-8")
         check_lightgbm(text)
@@ -306,7 +309,9 @@ def _load_catboost(file: Path) -> Any:
     catboost = require("catboost", extra="catboost")
     content = file.read_bytes()
     if content[:4] != b"CBM1":
-        raise FileFormatError(f"'{file.name}' is not a CatBoost model file. Save it with model.save_model.")
+        raise FileFormatError(
+            f"'{name_of(file)}' is not a CatBoost model file. Save it with model.save_model."
+        )
     try:
         check_catboost(content)
         model = catboost.CatBoost().load_model(blob=content)
@@ -408,7 +413,7 @@ def _load_torch(file: Path) -> Any:
         module.load_state_dict(weights)
     except KeyError as error:
         raise FileFormatError(
-            f"'{file.name}' holds weights without the layers ({error} is missing). Save it with "
+            f"'{name_of(file)}' holds weights without the layers ({error} is missing). Save it with "
             "wayforward.model.save."
         ) from None
     except Exception as error:

@@ -68,6 +68,8 @@ def check_xgboost(content: bytes) -> bytes:
         content = content if content[1:2] == b'"' else json.dumps(model).encode()
     try:
         inner = model.get("Model", model)  # one that goes with its settings, as in another file
+        if "learner" not in inner:
+            raise ValueError("it is no file of XGBoost")
         _check_learner(inner["learner"])
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"{type(error).__name__} {error}: it is not as XGBoost writes it") from None

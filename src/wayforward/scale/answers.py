@@ -12,7 +12,7 @@ import numpy as np
 
 from wayforward.errors import FileFormatError, require
 from wayforward.lazy import cached_property
-from wayforward.plain_files import as_path, file_digest, read_json
+from wayforward.plain_files import as_path, file_digest, name_of, read_json
 from wayforward.public import public
 from wayforward.recourse import Outcome, Recourse
 from wayforward.scale.rows import encode_column
@@ -49,7 +49,7 @@ class Answers:
                 raise ValueError("format")
         except (OSError, ValueError, KeyError, TypeError):
             raise FileFormatError(
-                f"'{self.folder.name}' holds no manifest of answers. Name the folder that recommend_table wrote."
+                f"'{name_of(self.folder)}' holds no manifest of answers. Name the folder that recommend_table wrote."
             ) from None
         return dict(found)
 

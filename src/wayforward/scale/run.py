@@ -27,7 +27,7 @@ from wayforward.errors import (
 )
 from wayforward.methods import Method, chosen_method
 from wayforward.methods.base import versions
-from wayforward.plain_files import as_path, make_folder, write_text, written
+from wayforward.plain_files import as_path, make_folder, name_of, write_text, written
 from wayforward.public import public
 from wayforward.scale.answers import MANIFEST, Answers
 from wayforward.scale.identity import digest, method_digest
@@ -237,7 +237,7 @@ def _begin(
         return answers, {entry["shard"]: entry["people"] for entry in whole}
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileFormatError(
-            f"'{folder.name}' is there already and is no folder of answers. Choose a new or an empty folder."
+            f"'{name_of(folder)}' is there already and is no folder of answers. Choose a new or an empty folder."
         )
     make_folder(folder)
     manifest = {"format": FORMAT, "hash": digest(question), "question": question, **about, "finished": False}
@@ -264,7 +264,7 @@ def _compare(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None:
             other.append(f"{name} ({old}, now {new})")
     if other:
         raise FileFormatError(
-            f"'{folder.name}' holds answers to another question. What differs: {', '.join(other)}. Choose another "
+            f"'{name_of(folder)}' holds answers to another question. What differs: {', '.join(other)}. Choose another "
             "folder, or begin again with fresh=True (--fresh), which deletes those answers."
         )
 

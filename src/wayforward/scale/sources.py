@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from wayforward.errors import DataError, FileFormatError, require, suggest
-from wayforward.plain_files import as_path, bounded_lines, require_once
+from wayforward.plain_files import as_path, bounded_lines, name_of, require_once
 
 PROBLEM = "wayforward.problem"  # a column of a shard: why its row is none
 _MEGABYTE = 1 << 20
@@ -109,12 +109,12 @@ def open_source(source: Any) -> TableSource:
             sorted(file for file in path.rglob("*.parquet") if not file.name.startswith((".", "_")))
         )
         if not files:
-            raise DataError(f"The folder '{path.name}' holds no .parquet file. Check the path.")
+            raise DataError(f"The folder '{name_of(path)}' holds no .parquet file. Check the path.")
         names = [_parquet_columns(file) for file in files]
         for file, columns in zip(files, names, strict=True):
             if set(columns) != set(names[0]):
                 raise DataError(
-                    f"'{file.name}' has other columns than '{files[0].name}' in the same folder. Put tables "
+                    f"'{name_of(file)}' has other columns than '{files[0].name}' in the same folder. Put tables "
                     "that differ into folders of their own."
                 )
         return TableSource(path.name, names[0], files)
@@ -131,12 +131,12 @@ def open_source(source: Any) -> TableSource:
                 raise _unreadable(path, error) from None
         if not header:
             raise DataError(
-                f"'{path.name}' is empty. A table needs a first line with the names of its columns."
+                f"'{name_of(path)}' is empty. A table needs a first line with the names of its columns."
             )
         require_once(header, path)
         return TableSource(path.name, tuple(header), (path,), text=True)
     raise FileFormatError(
-        f"'{path.name}' is not read: tables are .csv, .tsv (also .gz) or .parquet. Convert it."
+        f"'{name_of(path)}' is not read: tables are .csv, .tsv (also .gz) or .parquet. Convert it."
     )
 
 
@@ -171,7 +171,7 @@ def _parquet_columns(file: Path) -> tuple[str, ...]:
 
 def _unreadable(file: Path, error: Exception) -> FileFormatError:
     first = (str(error).splitlines() or [type(error).__name__])[0][:200]
-    return FileFormatError(f"'{file.name}' cannot be read: {first}")
+    return FileFormatError(f"'{name_of(file)}' cannot be read: {first}")
 
 
 def _opened(path: Path) -> TextIO:

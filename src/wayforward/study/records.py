@@ -10,13 +10,15 @@ from typing import Any
 
 from wayforward.answers import write_csv
 from wayforward.errors import DataError, require
-from wayforward.plain_files import as_path, dump_yaml, make_folder, write_text, written
+from wayforward.plain_files import as_path, dump_yaml, make_folder, name_of, write_text, written
 from wayforward.study.course import ParticipantCourse
 from wayforward.study.items import in_language, sus_score, tlx_score
 from wayforward.study.pool import ProfilePool
 from wayforward.study.protocol import StudyProtocol
 
 FORMATS = ("csv", "parquet", "json")
+_TABLES = ("participants", "answers", "plans", "pages", "tasks")
+FILES = ("protocol.yaml", "about.json", *(f"{t}.{one}" for t in ("codebook", *_TABLES) for one in FORMATS))
 Record = dict[str, Any]
 
 
@@ -49,9 +51,7 @@ def tables(protocol: StudyProtocol, participants: Mapping[str, Mapping[str, Any]
     participants: one row each. answers: one row for each item. plans: one row for each rated plan, for `analyse`.
     pages: seconds on each page. tasks: what came of each task. Nobody's address or completion code is in any.
     """
-    out: dict[str, list[Record]] = {
-        name: [] for name in ("participants", "answers", "plans", "pages", "tasks")
-    }
+    out: dict[str, list[Record]] = {name: [] for name in _TABLES}
     for id, state in participants.items():
         course = ParticipantCourse(protocol, dict(state))
         out["participants"].append(_participant(id, course))
@@ -103,7 +103,7 @@ def export(
     formats: Iterable[str] = FORMATS,
     pool: ProfilePool | None = None,
 ) -> Path:
-    """Write the tables, the codebook and the protocol into a folder, and return it. Parquet needs pyarrow.
+    """Write FILES, the tables, the codebook and the protocol, into a folder, and return it. Parquet needs pyarrow.
 
     pool: what plans came from; its size and hash are noted.
 
@@ -147,7 +147,9 @@ def ratings_file(folder: Path) -> Path:
     for ending in ("parquet", "csv"):
         if (place := folder / f"plans.{ending}").is_file():
             return place
-    raise DataError(f"The folder '{folder.name}' has no plans.csv: the study rated none, or it is no export.")
+    raise DataError(
+        f"The folder '{name_of(folder)}' has no plans.csv: the study rated none, or it is no export."
+    )
 
 
 def _names(rows: list[Record]) -> list[str]:

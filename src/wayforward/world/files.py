@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from wayforward.errors import FileFormatError
-from wayforward.plain_files import as_path
+from wayforward.plain_files import as_path, name_of
 from wayforward.public import public
 from wayforward.tensor_files import header
 from wayforward.world.registry import FITTED, class_at
@@ -27,7 +27,7 @@ def load_world(path: str | os.PathLike[str], schema: Schema | None = None) -> Wo
     """
     file = as_path(path)
     if not file.is_file():
-        raise FileFormatError(f"There is no world file '{file.name}'. Check the path.")
+        raise FileFormatError(f"There is no world file '{name_of(file)}'. Check the path.")
     if file.suffix.lower() in (".yaml", ".yml"):
         from wayforward.world.scm import SCM
 
@@ -38,11 +38,13 @@ def load_world(path: str | os.PathLike[str], schema: Schema | None = None) -> Wo
         kind = str(stored.get("world") or stored.get("kind"))
     except Exception as error:
         raise FileFormatError(
-            f"'{file.name}' is no saved world ({error!s:.120}). Give an SCM as .yaml, or what world.save wrote."
+            f"'{name_of(file)}' is no saved world ({error!s:.120}). Give an SCM as .yaml, or what world.save wrote."
         ) from None
     for place in FITTED.values():
         module, name = place.split(":")
         if kind in (name, module.rpartition(".")[2].replace("_", "-")):  # a class, or the file that it is in
             world: World = class_at(place).load(file, schema)
             return world
-    raise FileFormatError(f"'{file.name}' holds {kind!r:.60}, which is no world. Give what world.save wrote.")
+    raise FileFormatError(
+        f"'{name_of(file)}' holds {kind!r:.60}, which is no world. Give what world.save wrote."
+    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from wayforward.errors import DataError, FileFormatError, WorldError
-from wayforward.plain_files import as_path
+from wayforward.plain_files import as_path, name_of
 from wayforward.schema import Feature, Schema
 from wayforward.shapes import Rows
 from wayforward.tensor_files import read, write
@@ -88,13 +88,13 @@ class FittedWorld(World):
         file = as_path(path)
         if not file.is_file():
             raise FileFormatError(
-                f"There is no file '{file.name}'. Check the path, or save a world there first."
+                f"There is no file '{name_of(file)}'. Check the path, or save a world there first."
             )
         try:
             world = cls.restored(*read(file))
         except Exception as error:
             raise FileFormatError(
-                f"'{file.name}' holds no readable {cls.title} ({type(error).__name__}: {error!s:.160}). "
+                f"'{name_of(file)}' holds no readable {cls.title} ({type(error).__name__}: {error!s:.160}). "
                 "Save it again with world.save."
             ) from None
         return world if schema is None else world.bind(schema)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wayforward.errors import DataError, FileFormatError, did_you_mean, is_integer, is_real, names_in
-from wayforward.plain_files import as_path, dump_yaml, parse_yaml, read_text
+from wayforward.plain_files import as_path, dump_yaml, name_of, parse_yaml, read_text
 from wayforward.public import public
 
 _MOST = 100_000_000  # of anything that is counted: more is a slip of the finger
@@ -272,7 +272,7 @@ class Scenario:
                 path = examples()[text]
             if not path.is_file():
                 raise FileFormatError(
-                    f"There is no scenario '{path.name}'. Give a YAML file, or one of {', '.join(examples())}."
+                    f"There is no scenario '{name_of(path)}'. Give a YAML file, or one of {', '.join(examples())}."
                 )
             text = read_text(path, "scenario")
         data = parse_yaml(text, "scenario")

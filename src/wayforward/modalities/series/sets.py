@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from wayforward.errors import DataError, is_whole, require_whole, shown
-from wayforward.plain_files import as_path, read_text
+from wayforward.plain_files import as_path, name_of, read_text
 from wayforward.public import public
 from wayforward.streams import generator
 
@@ -187,7 +187,7 @@ def _lines(at: Path) -> Iterator[tuple[int, list[np.ndarray], str]]:
     readers = {".tsv": _of_tsv, ".txt": _of_tsv, ".ts": _of_ts, ".arff": _of_arff}
     if at.suffix.lower() not in readers:
         raise DataError(
-            f"'{at.name}' ends in none of {', '.join(readers)}. Give a file of the UCR or UEA archive."
+            f"'{name_of(at)}' ends in none of {', '.join(readers)}. Give a file of the UCR or UEA archive."
         )
     lines = read_text(at, "file of series", MOST_CHARACTERS).splitlines()
     count = 0

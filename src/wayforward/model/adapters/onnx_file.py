@@ -17,6 +17,7 @@ from wayforward.model.encoder import Encoder
 from wayforward.model.fast import padded
 from wayforward.model.tables import encode_with, encoder_for
 from wayforward.model.verify import sample_rows
+from wayforward.plain_files import name_of
 from wayforward.schema import Schema
 from wayforward.shapes import Floats
 
@@ -36,7 +37,7 @@ def adapt(model: Any, schema: Schema, options: WrapOptions) -> Adapted:
             return list(session.run(None, given))
         except Exception as error:
             raise ModelError(
-                f"{name} failed on {len(x)} rows: {first_line(error)} Check its inputs."
+                f"{name} failed on {len(x)} rows: {first_line(error).rstrip(' .')}. Check its inputs."
             ) from error
 
     def output(i: int, pick: Callable[[Any], np.ndarray]) -> Callable[[Floats], np.ndarray]:
@@ -130,7 +131,7 @@ def onnx_session(source: Any) -> Any:
     except Exception as error:
         what = "The content" if isinstance(source, bytes) else f"'{Path(os.fspath(source)).name}'"
         raise FileFormatError(
-            f"{what} cannot be read as ONNX: {first_line(error)} Export the model again."
+            f"{what} cannot be read as ONNX: {first_line(error).rstrip(' .')}. Export the model again."
         ) from None
 
 
@@ -138,17 +139,17 @@ def _content(path: Any) -> bytes:
     file = Path(os.fspath(path))
     if file.suffix.lower() in (".pkl", ".pickle", ".joblib"):
         raise FileFormatError(
-            f"'{file.name}' is a pickle, which can run any code when it is read. Save the model with "
+            f"'{name_of(file)}' is a pickle, which can run any code when it is read. Save the model with "
             "wayforward's save, with skops or as ONNX, and load that."
         )
     if file.suffix.lower() != ".onnx":
         raise FileFormatError(
-            f"'{file.name}' is not an ONNX file. Open other files with wayforward.model.load."
+            f"'{name_of(file)}' is not an ONNX file. Open other files with wayforward.model.load."
         )
     if not file.is_file():
-        raise FileFormatError(f"The model file '{file.name}' does not exist. Check the path.")
+        raise FileFormatError(f"The model file '{name_of(file)}' does not exist. Check the path.")
     if file.stat().st_size > _MAX_BYTES:
-        raise FileFormatError(f"'{file.name}' is larger than {_MAX_BYTES:,} bytes. Is it an ONNX model?")
+        raise FileFormatError(f"'{name_of(file)}' is larger than {_MAX_BYTES:,} bytes. Is it an ONNX model?")
     return file.read_bytes()
 
 

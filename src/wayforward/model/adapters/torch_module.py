@@ -41,8 +41,8 @@ def adapt(module: Any, schema: Schema, options: WrapOptions) -> Adapted:
                 got = module(rows)
             except Exception as error:
                 raise ModelError(
-                    f"{name} failed on a ({len(x)}, {rows.shape[1]}) tensor: {first_line(error)} Without an "
-                    "encoder it is given numeric features as they are and one column a level; give "
+                    f"{name} failed on a ({len(x)}, {rows.shape[1]}) tensor: {first_line(error).rstrip(' .')}. Without "
+                    "an encoder it is given numeric features as they are and one column a level; give "
                     "wrap(..., encoder=...)."
                 ) from error
         out: Floats = got.double().cpu().numpy()

@@ -30,7 +30,7 @@ from wayforward.people.dialogue.stored_dialogue import StoredDialogue, same_sche
 from wayforward.people.dialogue.wishes import wishes_of
 from wayforward.people.dialogue.wording import Ending, ending, meaning, worded
 from wayforward.people.elicitor import Elicitor
-from wayforward.plain_files import as_path
+from wayforward.plain_files import as_path, name_of
 from wayforward.public import public
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Dialogue(StoredDialogue):
         self.file = None if file is None else as_path(file)
         if self.file is not None and self.file.exists():
             raise DialogueError(
-                f"'{self.file.name}' is there already. Go on with it by Dialogue.load(path, problem), or name "
+                f"'{name_of(self.file)}' is there already. Go on with it by Dialogue.load(path, problem), or name "
                 "another file."
             )
         asker, method, description = fitting.fitted_elicitor(

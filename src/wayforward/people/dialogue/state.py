@@ -12,7 +12,7 @@ import numpy as np
 
 from wayforward.errors import DialogueError, FileFormatError, ProblemError
 from wayforward.language import use_language
-from wayforward.plain_files import make_folder, write_text
+from wayforward.plain_files import make_folder, name_of, write_text
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
@@ -258,7 +258,7 @@ def write(path: Path, content: dict[str, Any]) -> None:
     """Write beside, reach the disk, move into place: whoever reads sees the old state or the new
     one, whole."""
     if path.is_dir():
-        raise FileFormatError(f"'{path.name}' is a folder; name a file in it.")
+        raise FileFormatError(f"'{name_of(path)}' is a folder; name a file in it.")
     make_folder(path.parent)
     text = json.dumps(sealed(content), ensure_ascii=False, allow_nan=False)
     write_text(path, text + "\n", private=True)  # what somebody said about themselves is for the owner alone
@@ -267,13 +267,13 @@ def write(path: Path, content: dict[str, Any]) -> None:
 def read(path: Path) -> dict[str, Any]:
     """What `write` wrote. Raises: FileFormatError, DialogueError."""
     if not path.is_file():
-        raise FileFormatError(f"There is no file '{path.name}'. Check the path.")
+        raise FileFormatError(f"There is no file '{name_of(path)}'. Check the path.")
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise FileFormatError(
-            f"'{path.name}' cannot be read as a dialogue ({type(error).__name__}). Use the copy that "
+            f"'{name_of(path)}' cannot be read as a dialogue ({type(error).__name__}). Use the copy that "
             "was kept before, "
             "or begin a new dialogue."
         ) from None
-    return opened(stored, f"'{path.name}'")
+    return opened(stored, f"'{name_of(path)}'")
