@@ -273,7 +273,7 @@ def _noted(folder: Path) -> dict[str, str]:
             and found.get("format") == _NOTED
             and isinstance(found.get("sha256"), dict)
         ):
-            return found["sha256"]
+            return {str(name): str(digest) for name, digest in found["sha256"].items()}
     return {}
 
 
