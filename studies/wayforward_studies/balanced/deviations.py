@@ -43,6 +43,11 @@ _REAL = """\
 - **Features.** Of German's eight free ones the paper names five; the other three are a fit to its origin row, and
   its centralization (.089 instead of .049) is not found: of all 165 choices of three, as levels or as ranks, none
   gives centralization and proximity to .01.
+- **CRUDS on German** cannot have the paper's proximity (.455) with these people and whoever is refused: if all 185 to
+  240 refused went, of each group, to the one place that is nearest in the mean to those of the other who stay, and
+  counted as at one place with each other, it would be .387 to .416 (three draws, sixty starts each). If all 300 people
+  of the unfavourable label went, .440. With levels as ranks it is .422 to .436 for the 145 to 161 whom the public
+  code's classifier refuses of 750, and .462 to .465 for the 216 to 221 of the label.
 - **GMC.** With outliers, features of [0, 1] crowd near 0 and proximity is .83. People with a utilisation up to 1.1,
   a debt ratio up to 2 and an income up to 30,000 are nearly as many as the paper's (114,762 of 115,527), and with
   groups cut at the mean age all three origin indices are near. Which people the paper left out, and where it cuts,
