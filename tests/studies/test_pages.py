@@ -60,10 +60,10 @@ def test_every_page_states_its_tolerance(file: Path) -> None:
 
 @pytest.mark.parametrize(("name", "least"), [("one-place", 15), ("as-run-tables", 2)])
 def test_a_page_gives_the_numbers_that_it_is_said_to_explain(name: str, least: int) -> None:
-    """A worse number of balanced recourse whose cause is tested on a page of real settings is within there."""
+    """A worse number with a cause that a page of real settings tests is within there, or the paper's lies between."""
     pages = [Page.read(PAGES / f"balanced/{table}.json") for table in ("table-1", "table-2", "table-6")]
     there = {
-        (AS_RUN.get(row["setting"], row["setting"]), row["method"], row["measure"]): row["verdict"]
+        (AS_RUN.get(row["setting"], row["setting"]), row["method"], row["measure"]): row
         for row in Page.read(PAGES / f"balanced/{name}.json").rows
     }
     found = 0
@@ -72,7 +72,10 @@ def test_a_page_gives_the_numbers_that_it_is_said_to_explain(name: str, least: i
             cause = causes.cause_of("balanced", row, measure)
             if cause is not None and f"{name}.md" in cause.text and not cause.unknown:
                 found += 1
-                assert there[row["setting"], row["method"], measure] == "within", row
+                other = there[row["setting"], row["method"], measure]
+                low, high = sorted((row["ours"], other["ours"]))
+                between = "lies between" in cause.text or "lie between" in cause.text
+                assert other["verdict"] == "within" or (between and low < row["paper"] < high), row
     assert found >= least
 
 
