@@ -157,7 +157,9 @@ def test_the_page_says_what_a_yes_means_and_how_good_the_model_is(shell):
     assert "logistic regression (lr)" in page and "which stands for: " in page
     assert 0.5 < q["balanced_accuracy"] <= 1 and "balanced accuracy" in page and "Euclidean" in page
     assert "5\u202f% of a feature" in page or "5 % of a feature" in page
-    yes, truth = np.array([1, 1, 1, 0], bool), np.array([1, 1, 0, 0], bool)
+    yes, truth = np.array([1, 1, 1, 0] * 2, bool), np.array([1, 1, 0, 0] * 2, bool)
+    of_two = _quality(yes[:4], truth[:4])  # how two people's label fits is not told
+    assert of_two["accepts_of_favourable"] is of_two["refuses_of_others"] is None
     got = _quality(yes, truth)
     assert (got["accuracy"], got["accepts_of_favourable"], got["refuses_of_others"]) == (0.75, 1.0, 0.5)
     assert got["balanced_accuracy"] == 0.75

@@ -25,8 +25,9 @@ from wayforward.impact.audit.findings import findings, lead
 from wayforward.impact.audit.gaps import Gap, correct, corrected, mean_gap, rate_gap
 from wayforward.impact.audit.page import render
 from wayforward.impact.audit.proved import proved_by_group
-from wayforward.impact.audit.suppression import _guarded, left_alone
-from wayforward.impact.audit.worst_off import worst_off
+from wayforward.impact.audit.suppression import left_alone, without_people
+from wayforward.impact.audit.twins import TwinPair, Twins
+from wayforward.impact.audit.worst_off import worst_off, worst_off_of
 from wayforward.impact.privacy import steps_of_enough
 from wayforward.impact.summaries.globe_ce import GlobeCe
 from wayforward.language import in_english, translated, use_language
@@ -660,12 +661,86 @@ def test_a_group_that_guards_another_is_not_said_to_be_small():
     assert not any("b (32)" in note for note in _notes(figures, False, True, 10, 3))
 
 
-def test_no_mean_of_few_rules_tells_what_two_pay():
-    def mean(n: int) -> stats.Estimate:
-        return stats.Estimate(0.5, 0.4, 0.6, n) if n >= 3 else stats.NOTHING
+def test_rules_that_speak_to_few_tell_no_more_than_what_they_say():
+    """`used` and `how_much` of a rule for one or two were told; of 3 to 9 no share tells of single people either."""
+    one = harsh().summaries[0]
+    hit = np.arange(12) < 11
+    lines = [
+        replace(one.lines[0], n_addressed=n, works=stats.rate(hit[:n]), cost=stats.mean(np.arange(n) * 0.1),
+                used=n / 50, how_much="By 1 to 2.", withheld=False)
+        for n in (2, 9, 12)
+    ]  # fmt: skip
+    told = without_people(replace(one, lines=tuple(lines)), set()).to_dict()["lines"]
+    assert [line["told"] for line in told] == [None, 9, 12] and [line["withheld"] for line in told] == [
+        1,
+        1,
+        0,
+    ]
+    for line in told[:2]:
+        assert (
+            line["used"] is None and line["how_much"] == "" and line["works"]["n"] == line["cost"]["n"] == 0
+        )
+    assert told[2]["how_much"] and told[2]["works"]["value"] == 9 / 12  # 11 hits or 9: in steps of three
 
-    assert [e.n for e in _guarded([mean(20), mean(12), mean(2)], mean(34), 3)] == [20, 0, 0]
-    assert [e.n for e in _guarded([mean(20), mean(12)], mean(32), 3)] == [20, 12]
+
+def test_segregation_is_told_of_groups_that_are_told_and_warns_of_none():
+    """'New York', of two, was told beside 'New', and a warning counted the one of 'Solo'."""
+    x = people(150, 3)
+    town = np.array(["New"] * 70 + ["Old"] * 70 + ["New York"] * 2 + ["Guard"] * 7 + ["Solo"])
+    np.random.default_rng(0).shuffle(town)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SchemaWarning)
+        got = audit(
+            lender(),
+            x,
+            Groups.of("town", town),
+            beside=None,
+            summaries=(),
+            lasting_of=0,
+            proved_of=0,
+            most=60,
+        )
+    assert set(got["town"].society) == {"New", "Old"}
+
+
+def test_twins_are_of_groups_that_are_told():
+    """Pairs told of 'C', of four, which is withheld so that the one of 'D' cannot be worked out."""
+
+    def pair(group: str, other: str, n: int) -> TwinPair:
+        values = np.linspace(0.1, 0.3, n)
+        return TwinPair(
+            group, other, n, stats.rate(values > 0.2), stats.mean(values), stats.rate(values > 0.25)
+        )
+
+    every = tuple(pair(a, b, n) for a, n in (("A", 40), ("B", 9), ("C", 12)) for b in "ABCD" if a != b)
+    values = np.linspace(0.1, 0.3, 61)
+    all_of = Twins(
+        "town", pairs=every, individual=stats.mean(values), larger=stats.rate(values > 0.2), people=61
+    )
+    told = all_of.as_told({"A", "B"}, 62)
+    assert [(one.group, one.other) for one in told.pairs] == [("A", "B")]
+    assert told.people == told.individual.n == told.larger.n == 59  # 61 of 62, in steps of three from all
+    assert np.isnan(told.individual.std) and np.isnan(told.individual.median)
+
+
+def test_the_worst_off_of_an_audit_are_in_steps_and_ten_or_more():
+    x = people(700, 21)
+    x[:, 4] = np.where(np.arange(700) % 4 == 0, 2, 0)
+    rng = np.random.default_rng(0)
+    cost = np.where(x[:, 4] == 2, 0.4, 0.2) + rng.normal(0, 0.05, 700)
+    usable = rng.random(700) < np.where(x[:, 4] == 2, 0.6, 0.9)
+    how = {"groups": [], "seed": 0, "correction": "holm"}
+    told = worst_off_of(SCHEMA, x, usable, np.where(usable, cost, np.nan), **how)
+    assert {one.metric for one in told} == {"usable", "cost"}
+    for one in told:
+        for value, n in ((one.value, one.n), (one.rest, one.gap.n - one.n)):
+            missing = n - value * n
+            assert (
+                one.metric == "cost" or round(missing) % 3 == 0 and missing == pytest.approx(round(missing))
+            )
+            exact = np.array([cost[one.member].mean(), cost[~one.member].mean()])
+            assert one.metric == "usable" or len(f"{value:.12g}") <= 7 and np.abs(exact - value).min() < 0.05
+        assert one.n >= 10 and one.gap.value == pytest.approx(one.value - one.rest, abs=1e-3)
 
 
 def figures_of(part, people):

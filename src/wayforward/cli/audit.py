@@ -161,10 +161,17 @@ def _truth(question: Inputs, prepared: Prepared) -> np.ndarray | None:
 
 def _quality(yes: np.ndarray, truth: np.ndarray) -> dict[str, Any]:
     """Measure how often decisions (n,) agree with labels (n,): over everybody, and over each label."""
-    sides = [float((yes[side] == truth[side]).mean()) if side.any() else None for side in (truth, ~truth)]
-    known = [v for v in sides if v is not None]
+    from wayforward.impact.privacy import FEWEST
+
+    few = 0 < min(truth.sum(), (~truth).sum()) < FEWEST  # how one or two fared: not even over everybody
+    sides = [
+        None if few or not side.any() else float((yes[side] == truth[side]).mean())
+        for side in (truth, ~truth)
+    ]
+    accuracy = float((yes == truth).mean())
+    known = [v for v in sides if v is not None] or [accuracy]
     return {
-        "n": len(truth), "accuracy": float((yes == truth).mean()), "accepts_of_favourable": sides[0],
+        "n": len(truth), "accuracy": accuracy, "accepts_of_favourable": sides[0],
         "refuses_of_others": sides[1], "balanced_accuracy": sum(known) / len(known),
     }  # fmt: skip
 

@@ -78,6 +78,52 @@ def steps_of_enough(counts: np.ndarray, total: int) -> Floats:
     return np.where(steps < FEWEST, 0.0, steps)
 
 
+def rate_in_steps(share: Estimate, among: int | None = None) -> Estimate:
+    """Return a share of n people with its hits in steps of `FEWEST`, see `steps_of_enough`; n as well where those that
+    it is of are known by how they fared, `among` so many. `NOTHING` of fewer than `FEWEST_SPREAD`."""
+    n = share.n if among is None else in_steps_of_people(share.n, among)
+    if n < FEWEST_SPREAD or not np.isfinite(share.value):
+        return NOTHING
+    hits = min(in_steps_of_people(round(share.value * share.n), share.n), n)
+    return stats.rate(np.arange(n) < hits)
+
+
+def mean_in_steps(mean: Estimate, among: int) -> Estimate:
+    """Return a mean that lies in no equation of an audit as it may be told: in steps that `FEWEST` of its people make,
+    see `step_of`; how many they are in steps, too, of `among`. `NOTHING` of fewer than `FEWEST_SPREAD`.
+
+    Whoever knows what all of them but one pay knows that one's to no better than 1.5 standard deviations.
+    """
+    n = in_steps_of_people(mean.n, max(among, mean.n))
+    if n < FEWEST_SPREAD or not np.isfinite([mean.value, mean.std]).all():
+        return NOTHING
+    step = step_of(1 / mean.n, mean.std)
+    if step == 0:  # all are alike
+        return replace(mean, n=n)
+    low, high = (
+        float(f"{way(end / step) * step:.12g}") for way, end in ((np.floor, mean.low), (np.ceil, mean.high))
+    )
+    return Estimate(in_steps(mean.value, step), low, high, n)
+
+
+def in_steps_of_people(n: int, total: int) -> int:
+    """Return a number of people as `steps_of_enough` tells it."""
+    return int(steps_of_enough(np.array(n), total))
+
+
+def step_of(weight: float, spread: float) -> float:
+    """Return a round number: what `FEWEST` people who count `weight` each change by their standard deviation, or more.
+
+    spread: that standard deviation.
+    """
+    return rounded_up(FEWEST * weight * spread)
+
+
+def in_steps(value: float, step: float) -> float:
+    """Return the multiple of a step that is nearest to a value; the value where the step is 0."""
+    return float(f"{np.round(value / step) * step + 0.0:.12g}") if step > 0 else float(value)
+
+
 def _outward(low: float, high: float) -> tuple[float, float]:
     """Return an interval with its ends moved out to the next hundredth of its width, in round numbers."""
     width = high - low

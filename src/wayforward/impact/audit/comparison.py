@@ -12,7 +12,6 @@ from wayforward.impact.audit.agreement import Agreement, agreement
 from wayforward.impact.audit.figures import RATES, GroupFigures, Measured, group_figures
 from wayforward.impact.audit.gaps import Gap, mean_gap, rate_gap
 from wayforward.impact.audit.result import AttributeAudit
-from wayforward.impact.audit.strata import Simpson, gaps_among_alike
 from wayforward.impact.audit.suppression import (
     Crossing,
     quoted_list,
@@ -42,22 +41,13 @@ def compare(
     beside: what is told of each attribute by itself, which parts must not tell more of.
     """
     crossed = parts is not None
-    crossing = None if parts is None else _crossing(measured, *parts, beside)
     measured.progress(f"comparing by {groups.name}", 0, 1)
-    figures = tuple(group_figures(measured, name, groups.mask(g)) for g, name in enumerate(groups.names))
-    unlabelled = int((groups.member < 0).sum())
-    figures, notes = suppress_small_groups(figures, unlabelled, measured.smallest, crossing)
-    label = groups.member[measured.who]
-    rest = label < 0
-    figures = suppress_few_outcomes(
-        figures, int(rest.sum()), int((rest & measured.has_cost).sum()), measured.fewest,
-        whole=crossed and measured.fewest > FEWEST, crossing=crossing,
-    )  # fmt: skip
+    figures, notes = _figures(measured, groups, parts, beside)
+    unlabelled, label = int((groups.member < 0).sum()), groups.member[measured.who]
     by_answers, of_all = pairs_of(figures, crossed), pairs_of(figures, crossed, of_all=True)
     notes += _notes(figures, crossed, bool(of_all), measured.smallest, measured.fewest)
     gaps: list[Gap] = []
     agreements: list[Agreement] = []
-    alike: list[Simpson] = []
     for a, b in list(dict.fromkeys([*of_all, *by_answers])):
         names = groups.names[a], side_name(groups, b)
         one, two = sides_of(label, a, b)
@@ -66,14 +56,13 @@ def compare(
         measures = [
             metric
             for metric in (_COMPARED_CROSSED if crossed else _COMPARED)
-            if ((a, b) in of_all if metric == "refused" else answers and _is_published(figures, a, b, metric))
+            if ((a, b) in of_all if metric == "refused" else answers and is_published(figures, a, b, metric))
         ]
         if not everyone[1].any() or not measures:
             continue
         gaps += _gaps(measured, groups.name, names, (one, two), everyone, measures)
-        if not crossed and answers and _is_published(figures, a, b, "cost"):
+        if not crossed and answers and is_published(figures, a, b, "cost"):
             agreements += agreement(measured, groups.name, names, one, two)
-            alike += gaps_among_alike(measured, groups, names, one, two)
     return AttributeAudit(
         name=groups.name,
         parts=tuple(groups.name.split(" and ")) if crossed else (groups.name,),
@@ -83,9 +72,31 @@ def compare(
         groups=figures,
         gaps=tuple(gaps),
         agreement=tuple(agreements),
-        simpson=tuple(alike),
         notes=tuple(notes),
     )
+
+
+def crossing_figures(
+    measured: Measured, crossed: Groups, parts: tuple[Groups, Groups], beside: Sequence[AttributeAudit]
+) -> tuple[GroupFigures, ...]:
+    """Return what may be told of each part where two attributes meet, beside what is told of both."""
+    return _figures(measured, crossed, parts, beside)[0]
+
+
+def _figures(
+    measured: Measured, groups: Groups, parts: tuple[Groups, Groups] | None, beside: Sequence[AttributeAudit]
+) -> tuple[tuple[GroupFigures, ...], list[str]]:
+    """Return what may be told of each group, and notes on groups of few."""
+    crossing = None if parts is None else _crossing(measured, *parts, beside)
+    figures = tuple(group_figures(measured, name, groups.mask(g)) for g, name in enumerate(groups.names))
+    unlabelled = int((groups.member < 0).sum())
+    figures, notes = suppress_small_groups(figures, unlabelled, measured.smallest, crossing)
+    rest = groups.member[measured.who] < 0
+    figures = suppress_few_outcomes(
+        figures, int(rest.sum()), int((rest & measured.has_cost).sum()), measured.fewest,
+        whole=parts is not None and measured.fewest > FEWEST, crossing=crossing,
+    )  # fmt: skip
+    return figures, notes
 
 
 def _crossing(measured: Measured, a: Groups, b: Groups, beside: Sequence[AttributeAudit]) -> Crossing:
@@ -214,7 +225,7 @@ def _counted(groups: Sequence[tuple[str, int]]) -> str:
     return quoted_list([f"{translated(name)} ({n})" for name, n in groups])
 
 
-def _is_published(figures: Sequence[GroupFigures], a: int, b: int | None, metric: str) -> bool:
+def is_published(figures: Sequence[GroupFigures], a: int, b: int | None, metric: str) -> bool:
     """Is the figure of both groups told? Where few are withheld, a gap would tell it all the same."""
     sides = [figures[g].figures for g in (a, b) if g is not None]
     return all(metric not in side or side[metric].n > 0 for side in sides)

@@ -24,6 +24,7 @@ from wayforward.errors import (
 )
 from wayforward.evaluate import evaluate
 from wayforward.groups import Groups, attributes
+from wayforward.impact.audit.alike import with_alike
 from wayforward.impact.audit.comparison import compare
 from wayforward.impact.audit.figures import (
     Measured,
@@ -196,6 +197,7 @@ def audit(
     audits: list[AttributeAudit] = []
     for one, parts in chosen:
         audits.append(compare(measured, one, parts, audits))
+    audits = with_alike(audits, measured)
     audits = [_with_twins(one, measured, twins_of) for one in audits]
     if society:
         audits = with_segregation(audits, measured)
@@ -207,6 +209,7 @@ def audit(
         groups=[a.take(who) for a in attributes], seed=seed, correction=correction, fewest=fewest,
     )  # fmt: skip
     hidden = {(one.name, g.name) for one in audits for g in one.groups if g.hidden or g.counts_withheld}
+    counts = {(one.name, g.name): g.answered for one in audits for g in one.groups}
     robustness = robustness_by_group(measured, others, lasting_of, hidden)
     how = verdicts_of(measured)
     fixed = fixed_by_group(measured, how, hidden)
@@ -232,7 +235,7 @@ def audit(
         robustness=robustness,
         fixed=fixed,
         proved=proved,
-        summaries=tuple(without_people(one, hidden, fewest) for one in lines),
+        summaries=tuple(without_people(one, hidden, fewest, counts) for one in lines),
         meta=_meta(measured),
         notes=(*unread.notes(overall), *measured.notes, *evaluation_notes),
     )
@@ -424,8 +427,8 @@ def _with_twins(one: AttributeAudit, measured: Measured, most: int) -> Attribute
         groups.take(measured.who[rows]), preferences=None if wishes is None else wishes.take(rows),
         seed=measured.seed, budget=measured.budget,
     )  # fmt: skip
-    pairs = tuple(pair for pair in found.pairs if pair.people >= measured.fewest)
-    return replace(one, twins=replace(found, pairs=pairs))
+    shown = {g.name for g in one.groups if not g.hidden and g.figures["cost"].n}
+    return replace(one, twins=found.as_told(shown, len(rows), measured.fewest))
 
 
 def _meta(measured: Measured) -> dict[str, Any]:

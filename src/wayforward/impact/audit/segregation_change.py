@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -9,15 +10,18 @@ from typing import Any
 import numpy as np
 
 from wayforward.errors import WayforwardError
+from wayforward.evaluate.stats import Estimate
 from wayforward.groups import Groups
 from wayforward.impact.audit.comparison import MOST_PAIRED
 from wayforward.impact.audit.figures import Measured
 from wayforward.impact.audit.result import AttributeAudit
+from wayforward.impact.privacy import FEWEST, in_steps_of_people, rounded
 from wayforward.impact.segregation import before_after_each
 from wayforward.language import Translatable, gettext, reason
 from wayforward.shapes import Ints
 
 _POPULATION = 6000  # people among whom segregation is measured
+_OTHERS = "\0"  # the name of all groups that are not compared: no group has it
 _RESAMPLES = 50  # draws behind its intervals
 
 
@@ -50,24 +54,39 @@ def _changes(
     """Return plain values of each large group, among the people at these rows."""
     at = np.flatnonzero(np.isin(rows, measured.who))
     changes = before_after_each(
-        measured.problem, measured.x[rows], measured.recourse[answers], groups.take(rows), who=at,
+        measured.problem, measured.x[rows], measured.recourse[answers], _told_alone(groups.take(rows), large), who=at,
         seed=measured.seed,
     )  # fmt: skip
     out = {}
     for name, change in changes.items():
-        if not any(g == name or name.startswith(f"{g} ") for g in large):
+        if name not in large:
             continue
         intervals = change.intervals(resamples=_RESAMPLES, seed=measured.seed, people=1000)
+        plans = int(measured.has_cost.sum())
         out[name] = {
             "people": change.people,
-            "followed": change.followed,
+            "followed": in_steps_of_people(change.followed, max(plans, change.followed)),
             "dimensions": {
-                dimension: {part: e.to_dict() for part, e in parts.items()}
+                dimension: {part: _in_digits(e).to_dict() for part, e in parts.items()}
                 for dimension, parts in intervals.items()
             },
             "worse": list(change.worse),
         }
     return out
+
+
+def _told_alone(groups: Groups, large: Sequence[str]) -> Groups:
+    """Return groups of which the others are one: what they are, and how many, is not told here."""
+    place = np.array([large.index(name) if name in large else len(large) for name in groups.names])
+    member = np.where(groups.member >= 0, place[groups.member], -1)
+    if (member == len(large)).sum() < FEWEST:  # a sample of few
+        member[member == len(large)] = -1
+    return Groups(groups.name, (*large, _OTHERS), member, groups.feature)
+
+
+def _in_digits(e: Estimate) -> Estimate:
+    """Return an index, which is a ratio of counts of people, in two digits."""
+    return Estimate(rounded(e.value), rounded(e.low), rounded(e.high), e.n, rounded(e.median), rounded(e.std))
 
 
 def _population(measured: Measured) -> tuple[Ints, Ints]:

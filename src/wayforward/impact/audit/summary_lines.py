@@ -9,16 +9,25 @@ from functools import partial
 import numpy as np
 
 from wayforward.errors import DataError, WayforwardError, shown
+from wayforward.evaluate import stats
+from wayforward.evaluate.stats import Estimate
 from wayforward.groups import Groups
 from wayforward.impact.audit.comparison import pairs_of, side_name, sides_of
 from wayforward.impact.audit.figures import Measured
 from wayforward.impact.audit.gaps import Gap, mean_gap, rate_gap
 from wayforward.impact.audit.result import AttributeAudit
-from wayforward.impact.privacy import FEWEST_SPREAD, rounded
+from wayforward.impact.privacy import (
+    FEWEST_SPREAD,
+    in_steps,
+    mean_in_steps,
+    mean_of_enough,
+    rate_in_steps,
+    rounded,
+    step_of,
+)
 from wayforward.impact.summaries import Summariser, Summary, summarize
 from wayforward.impact.summaries.registry import summariser
 from wayforward.language import Translatable, gettext, reason
-from wayforward.shapes import Floats, Mask
 
 
 def summarisers_of(summaries: Sequence[str | Summariser]) -> list[Summariser]:
@@ -89,24 +98,28 @@ def _line_gaps(measured: Measured, one: AttributeAudit, groups: Groups, summary:
     for a, b in pairs_of(one.groups, False):
         names = groups.names[a], side_name(groups, b)
         first, second = sides_of(label, a, b)
-        if min(first.sum(), second.sum()) >= measured.smallest and served.any() and not served.all():
-            estimate, p = rate_gap(served, first, second)
-            values, counts = _values(served, first, second)
+        enough = max(measured.smallest, FEWEST_SPREAD)
+        if min(first.sum(), second.sum()) >= enough and served.any() and not served.all():
+            shares = [rate_in_steps(stats.rate(served[side])) for side in (first, second)]
+            hit = np.concatenate([np.arange(e.n) < round(e.value * e.n) for e in shares])
+            sides = np.repeat([True, False], [e.n for e in shares])
+            estimate, p = rate_gap(hit, sides, ~sides)
+            values, counts = (shares[0].value, shares[1].value), (shares[0].n, shares[1].n)
             out.append(Gap(groups.name, f"lines {summary.name}", *names, estimate, values, counts, p))
-        first, second = first & both, second & both
-        if (
-            min(first.sum(), second.sum()) >= max(measured.smallest, FEWEST_SPREAD)
-            and np.ptp(extra[both]) > 0
-        ):
-            estimate, p = mean_gap(extra, first, second, measured.seed)
-            values, counts = _values(extra, first, second)
-            out.append(
-                Gap(groups.name, f"extra {summary.name}", *names, estimate, values, counts, rounded(p))
+        means = [
+            mean_in_steps(mean_of_enough(extra[side], measured.seed), int(side.sum()))
+            for side in (first, second)
+        ]
+        both_sides = first & both, second & both
+        if all(e.n >= enough for e in means) and np.ptp(extra[both]) > 0:
+            estimate, p = mean_gap(extra, *both_sides, measured.seed)
+            step = step_of(1 / min(int(side.sum()) for side in both_sides), float(extra[both].std()))
+            values, counts = (means[0].value, means[1].value), (means[0].n, means[1].n)
+            gap = Estimate(
+                in_steps(estimate.value, step),
+                in_steps(estimate.low, step),
+                in_steps(estimate.high, step),
+                sum(counts),
             )
+            out.append(Gap(groups.name, f"extra {summary.name}", *names, gap, values, counts, rounded(p)))
     return out
-
-
-def _values(values: Floats | Mask, first: Mask, second: Mask) -> tuple[tuple[float, float], tuple[int, int]]:
-    """Return the means of both sides, and how many people they are of."""
-    means = float(values[first].mean()), float(values[second].mean())
-    return means, (int(first.sum()), int(second.sum()))

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 
@@ -14,8 +15,15 @@ from wayforward.answers.words import in_quotes
 from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.groups import Groups
 from wayforward.impact.audit.figures import RATES, GroupFigures
-from wayforward.impact.privacy import FEWEST, FEWEST_SPREAD, steps_of_enough
-from wayforward.impact.summaries.summary import Curve, Served, Summary
+from wayforward.impact.privacy import (
+    FEWEST,
+    FEWEST_SPREAD,
+    in_steps_of_people,
+    mean_in_steps,
+    rate_in_steps,
+    steps_of_enough,
+)
+from wayforward.impact.summaries.summary import Curve, Served, Summary, SummaryLine
 from wayforward.language import Translatable, gettext, ngettext, translated
 from wayforward.shapes import Mask
 
@@ -366,33 +374,32 @@ def _suppressed(one: GroupFigures, why: str) -> GroupFigures:
     )  # fmt: skip
 
 
-def without_people(summary: Summary, hidden: set[tuple[str, str]], fewest: int = FEWEST) -> Summary:
-    """Return a summary without anybody's row and without groups of few; hidden: (attribute, group).
+def without_people(
+    summary: Summary, hidden: set[tuple[str, str]], fewest: int = FEWEST,
+    answered: Mapping[tuple[str, str], int] = MappingProxyType({}),
+) -> Summary:  # fmt: skip
+    """Return a summary without anybody's row, without groups of few, and of lines for few what they say and no more;
+    hidden: (attribute, group); answered: how many of it, of whom those scored must leave three or none.
 
-    No mean of few follows from those of the others either, and no share from the curves.
+    Shares and means are in steps that three people make: half of the people are scored, several lines speak to one
+    person, and all this stands beside figures of all.
     """
     nobody = np.arange(0)
-    means = {name: getattr(summary.everybody, name) for name in ("cost", "own_cost", "extra")}
     groups: list[Served] = []
     for attribute in dict.fromkeys(g.attribute for g in summary.groups):
         some = [g for g in summary.groups if g.attribute == attribute]
         counts = [g.served.n for g in some]
-        before = {i for i, g in enumerate(some) if (attribute, g.group) in hidden}
+        left = [answered.get((attribute, g.group), g.served.n) - g.served.n for g in some]
+        before = {i for i, g in enumerate(some) if (attribute, g.group) in hidden or 0 < left[i] < FEWEST}
         rest = max(summary.n_scored - sum(counts), 0)
         out = to_withhold(counts, rest, fewest, hidden=before) | before
-        large = [g for i, g in enumerate(some) if i not in out and counts[i] >= fewest]
-        for name, whole in means.items():
-            shown = _guarded([getattr(g, name) for g in large], whole, fewest)
-            large = [replace(g, **{name: mean}) for g, mean in zip(large, shown, strict=True)]  # type: ignore[arg-type]
-        groups += large
-    works = [line.works if not 0 < line.n_addressed < fewest else NOTHING for line in summary.lines]
-    cost = _guarded([line.cost for line in summary.lines], summary.everybody.cost, fewest)
+        groups += [_served_in_steps(g) for i, g in enumerate(some) if i not in out and counts[i] >= fewest]
+    everybody = _served_in_steps(summary.everybody)
     return replace(
         summary,
-        lines=tuple(
-            replace(line, works=share, cost=mean)
-            for line, share, mean in zip(summary.lines, works, cost, strict=True)
-        ),
+        lines=tuple(_line_in_steps(line, summary.n_scored) for line in summary.lines),
+        everybody=everybody,
+        extra=mean_in_steps(summary.extra, summary.n_scored),
         curve=_in_steps(summary),
         recourse=summary.recourse[nobody],
         line=summary.line[nobody],
@@ -401,19 +408,40 @@ def without_people(summary: Summary, hidden: set[tuple[str, str]], fewest: int =
     )
 
 
-def _guarded(means: Sequence[Estimate], whole: Estimate, fewest: int) -> list[Estimate]:
-    """Return means of groups, some withheld where those of the whole would tell that of fewer people."""
-    counts = [mean.n for mean in means]
-    out = to_withhold(counts, max(whole.n - sum(counts), 0), fewest)
-    return [NOTHING if i in out else mean for i, mean in enumerate(means)]
+def _served_in_steps(one: Served) -> Served:
+    among = one.served.n
+    return replace(
+        one, served=rate_in_steps(one.served), own_served=rate_in_steps(one.own_served),
+        cost=mean_in_steps(one.cost, among), own_cost=mean_in_steps(one.own_cost, among),
+        extra=mean_in_steps(one.extra, among),
+    )  # fmt: skip
+
+
+def _line_in_steps(line: SummaryLine, scored: int) -> SummaryLine:
+    """Return a line as it may be told: of one that speaks to fewer than ten, only what it says."""
+    works = rate_in_steps(line.works)
+    if not works.n:
+        few = 0 < line.n_addressed < FEWEST
+        return replace(
+            line, n_addressed=0 if few else line.n_addressed, works=NOTHING, cost=NOTHING, used=float("nan"),
+            how_much="", withheld=line.n_addressed > 0,
+        )  # fmt: skip
+    used = in_steps_of_people(round(line.used * scored), scored) / scored
+    cost = mean_in_steps(line.cost, line.n_addressed)
+    return replace(line, works=works, cost=cost, used=used, how_much=line.how_much if cost.n else "")
 
 
 def _in_steps(summary: Summary) -> Curve:
     """Return the curve of a summary in steps of three people or more; empty where so few are served."""
-    curve, everybody = summary.curve, summary.everybody
+    curve, everybody, scored = summary.curve, summary.everybody, summary.n_scored
     sides = (curve.served, everybody.cost.n), (curve.own, everybody.own_cost.n)
     served, own = (
-        tuple(float(v) for v in steps_of_enough(np.round(np.array(share) * summary.n_scored), plans) / summary.n_scored)
+        tuple(
+            float(v)
+            for v in np.minimum(
+                steps_of_enough(np.round(np.array(share) * scored), scored), in_steps_of_people(plans, scored)
+            ) / scored
+        )
         if share and plans >= FEWEST_SPREAD
         else ()
         for share, plans in sides

@@ -332,12 +332,16 @@ def summary_lines(one: Summary) -> TableRows:
             gettext("Rule"): str(place),
             gettext("For whom"): heading(listed(line.who) or gettext("everybody")),
             gettext("What to do"): f"{words.sentence(listed(line.change))} {line.how_much}".rstrip(),
-            gettext("Speaks to"): words.number(line.n_addressed),
-            gettext("Works for, of these"): SHARES.estimate(line.works)
-            if line.works.n or not line.n_addressed
+            gettext("Speaks to"): words.number(line.n_addressed)
+            if line.n_addressed or not line.withheld
             else gettext("withheld"),
+            gettext("Works for, of these"): gettext("withheld")
+            if line.withheld
+            else SHARES.estimate(line.works),
             gettext("Mean cost, where it works"): cost_telling(one.unit).estimate(line.cost),
-            gettext("Cheapest that works, of all"): share(line.used),
+            gettext("Cheapest that works, of all"): gettext("withheld")
+            if line.withheld
+            else share(line.used),
         }
         for place, line in enumerate(one.lines, 1)
     ]

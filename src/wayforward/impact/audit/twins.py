@@ -9,7 +9,8 @@ Algorithmic Recourse, AAAI.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,14 @@ from wayforward.errors import WayforwardError, WorldError
 from wayforward.evaluate import stats
 from wayforward.evaluate.actions import out_of_domain
 from wayforward.evaluate.stats import Estimate
-from wayforward.impact.privacy import FEWEST, FEWEST_SPREAD, mean_of_enough
+from wayforward.impact.privacy import (
+    FEWEST,
+    FEWEST_SPREAD,
+    in_steps_of_people,
+    mean_in_steps,
+    mean_of_enough,
+    rate_in_steps,
+)
 from wayforward.language import Translatable, gettext, reason
 from wayforward.public import public
 from wayforward.shapes import Floats, Ints, People, PerPerson, Rows
@@ -82,6 +90,26 @@ class Twins:
     larger: Estimate = stats.NOTHING
     people: int = 0
     impossible: int = 0
+
+    def as_told(self, groups: Collection[str], n: int, fewest: int = FEWEST) -> Twins:
+        """Return what may be told of the twins of n people: nothing of people, or twins, of other groups than these.
+
+        All of it in steps that three people make, and nothing of fewer than ten: who has a plan, as well as their twin,
+        and what a twin pays, is in no sum of an audit.
+        """
+        enough = max(fewest, FEWEST_SPREAD)
+        pairs = tuple(
+            replace(
+                pair, accepted=rate_in_steps(pair.accepted), difference=mean_in_steps(pair.difference, pair.people),
+                one_sided=rate_in_steps(pair.one_sided),
+            )
+            for pair in self.pairs
+            if {pair.group, pair.other} <= set(groups) and pair.people >= enough
+        )  # fmt: skip
+        return replace(
+            self, pairs=pairs, individual=mean_in_steps(self.individual, n), larger=rate_in_steps(self.larger, n),
+            people=in_steps_of_people(self.people, n),
+        )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -21,7 +21,7 @@ from wayforward.errors import DataError, is_one_of
 from wayforward.evaluate.stats import Estimate
 from wayforward.impact.audit.gaps import LEVEL, Correction, corrected, mean_gap, plain_number, rate_gap
 from wayforward.impact.conditions import conditions_of
-from wayforward.impact.privacy import FEWEST, FEWEST_SPREAD
+from wayforward.impact.privacy import FEWEST, FEWEST_SPREAD, in_steps, in_steps_of_people, rounded, step_of
 from wayforward.language import Translatable, gettext, translated
 from wayforward.lazy import Renamed, renamed_parameters
 from wayforward.public import public
@@ -171,7 +171,32 @@ def worst_off_of(
     if np.isfinite(cost).any():
         how["fewest"] = max(fewest, FEWEST_SPREAD)  # a difference of costs has an interval
         found += worst_off(schema, x, cost, metric="cost", worse="high", **how)
-    return tuple(corrected_together(found, correction))
+    return tuple(corrected_together([one for sub in found for one in _in_steps(sub)], correction))
+
+
+def _in_steps(one: Subgroup) -> list[Subgroup]:
+    """Return a subgroup as an audit may tell it, or none where it, or what it leaves, is of fewer than ten.
+
+    It is of half of the people, who are in no other sum: shares and means are in steps that three people make.
+    """
+    total = round(one.n / one.share)
+    counts = one.n, one.gap.n - one.n
+    if min(counts) < FEWEST_SPREAD:
+        return []
+    if one.metric == "usable":
+        hits = [
+            in_steps_of_people(round(v * n), n) for v, n in zip((one.value, one.rest), counts, strict=True)
+        ]
+        inside = np.arange(sum(counts)) < counts[0]
+        hit = np.concatenate([np.arange(n) < some for n, some in zip(counts, hits, strict=True)])
+        gap, p = rate_gap(hit, inside, ~inside)
+        value, rest = (some / n for some, n in zip(hits, counts, strict=True))
+        return [replace(one, value=value, rest=rest, gap=gap, p=p)]
+    step = step_of(1 / min(counts), float(np.sqrt(min(counts)) * (one.gap.high - one.gap.low) / 3.92))
+    value, rest, least, most = (in_steps(v, step) for v in (one.value, one.rest, one.gap.low, one.gap.high))
+    n = in_steps_of_people(one.n, total)
+    gap = Estimate(in_steps(value - rest, step), least, most, in_steps_of_people(one.gap.n, total))
+    return [replace(one, value=value, rest=rest, gap=gap, n=n, share=n / total, p=rounded(one.p))]
 
 
 def corrected_together(found: Sequence[Subgroup], how: Correction = "holm") -> list[Subgroup]:

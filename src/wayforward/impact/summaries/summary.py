@@ -57,7 +57,7 @@ class SummaryLine:
 
     works: share of them for whom it is legal, within rules and wishes, and turns the decision. cost: mean cost for
     those. used: share of all people for whom it is the cheapest line that works. how_much: where a line leaves open how
-    far to go, how far those it works for have to.
+    far to go, how far those it works for have to. withheld: it speaks to so few that an audit tells no more of it.
     """
 
     who: tuple[str, ...]
@@ -67,6 +67,7 @@ class SummaryLine:
     cost: Estimate
     used: float
     how_much: str = ""
+    withheld: bool = False
 
     told = Renamed("n_addressed")
 
@@ -80,8 +81,10 @@ class SummaryLine:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
-            "if": list(self.who), "change": list(self.change), "text": self.text, "told": self.n_addressed,
-            "how_much": self.how_much, "works": self.works.to_dict(), "cost": self.cost.to_dict(), "used": self.used,
+            "if": list(self.who), "change": list(self.change), "text": self.text,
+            "told": None if self.withheld and not self.n_addressed else self.n_addressed,
+            "how_much": self.how_much, "works": self.works.to_dict(), "cost": self.cost.to_dict(),
+            "used": None if np.isnan(self.used) else self.used, "withheld": self.withheld,
         }  # fmt: skip
 
 
@@ -183,7 +186,9 @@ class Summary:
             f"{i}. {one.text} "
             + (
                 f"Works for {one.works.value:.0%} of {one.n_addressed}, mean cost {self._cost(one.cost.value)}."
-                if one.n_addressed
+                if one.n_addressed and not one.withheld
+                else "Speaks to so few that no more is told."
+                if one.withheld
                 else "Speaks to none of them."
             )
             for i, one in enumerate(self.lines, 1)
