@@ -57,6 +57,7 @@ _CAUSES = {
 #: Of HARE's tables: which algorithm their numbers are of.
 _WAYS = {
     3: "as printed; around growing spheres [in words](hare/printed.md)",
+    4: "as printed, of ten seeds; the second page has the last five of them",
 }
 #: Every table and figure of the five papers.
 PARTS: tuple[Part, ...] = (
@@ -291,7 +292,7 @@ def _seeds(rows: Iterable[Row]) -> Table:
     )
     text = (
         "Tables measured once more with other seeds. A verdict that is listed hangs on the seeds, those of the other "
-        "numbers do not as far as a second set can show."
+        "numbers do not as far as a second set can show. HARE's Table 4 has the others among its own."
     )
     return Table(heads, lines, "Other seeds", text)
 

@@ -233,9 +233,10 @@ def save(figure: Figure, folder: Path, name: str) -> tuple[str, ...]:
 
 
 def csv_text(data: Sequence[Mapping[str, Any]]) -> str:
-    """Rows of equal keys as CSV; numbers with six digits, nothing for NaN and None."""
+    """Rows as CSV, with every key that one has; numbers with six digits, nothing for NaN and None."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(data[0]) if data else [], lineterminator="\n")
+    names = list(dict.fromkeys(key for row in data for key in row))
+    writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
     writer.writerows({k: _cell(v) for k, v in row.items()} for row in data)
     return text.getvalue()

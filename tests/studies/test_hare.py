@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,7 @@ from wayforward_studies.hare.published import (
 from wayforward_studies.hare.run import HareReplication, HareRequest
 from wayforward_studies.hare.setting import HareData, make_setting
 from wayforward_studies.hare.study import ByDirection, HareStudy, measures
-from wayforward_studies.hare.tables import CaseResult, Value, checks, judged, stated
+from wayforward_studies.hare.tables import CaseResult, Value, checks, halves, judged, stated
 
 # -- published numbers -------------------------------------------------------------------------------------------
 
@@ -257,6 +258,37 @@ def test_face_as_published_keeps_what_it_changed_and_no_more() -> None:
     assert np.nanmax(strict["violations"]) == 0
 
 
+def test_face_among_people_alike_changes_no_immutable_of_few_values() -> None:
+    table = small()
+    table.x[:, 0] = np.digitize(table.x[:, 0], (0.3, 0.5)) / 50
+    study = HareStudy("compas", "ann", 0, 40, Checkpoints(None), table=table)
+    x = study.setting.x
+    plain, alike = (study.plans(base) for base in ("face", "face-alike"))
+    assert alike.found.all() and (plain.after[:, 0] != x[:, 0]).any()
+    np.testing.assert_array_equal(alike.after[:, [0, 5]], x[:, [0, 5]])
+    assert (alike.after[:, None] == table.x).all(2).any(1).all()
+
+
+def test_binaries_may_end_between_where_the_base_is_said_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They go back with the numbers of a plan; without that they are 0 or 1."""
+    monkeypatch.setitem(studying._VARIANTS, "some-between", "local-search")
+    monkeypatch.setattr(studying, "_BETWEEN", ("some-between",))
+    some = small()
+    features = [replace(f, actionability="actionable") for f in some.schema.features]
+    only = [replace(f, actionability="immutable") for f in features[:1]] + features[1:]
+    decided = some.x[:, 1] + 0.9 * some.x[:, 5] > 0.9
+    table = HareData("compas", Schema(tuple(only)), some.x, decided)
+    study = HareStudy("compas", "lr", 0, 60, Checkpoints(None), table=table)
+    ends = study.ends(HareCase("compas", "some-between", "lr"), MULTI)[:, 5]
+    whole = study.ends(HareCase("compas", "local-search", "lr"), MULTI)[:, 5]
+    assert ((ends > 0) & (ends < 1)).any() and (ends >= 0).all() and (ends <= 1).all()
+    assert np.isin(whole, (0, 1)).all()
+    base = study.measured(HareCase("compas", "some-between", "lr"), BASE)
+    np.testing.assert_allclose(
+        base["gtp"], study.measured(HareCase("compas", "local-search", "lr"), BASE)["gtp"]
+    )
+
+
 def test_asking_leads_nearer_to_what_people_want() -> None:
     study = HareStudy("compas", "lr", 0, 60, Checkpoints(None), table=small())
     case = HareCase("compas", "growing-spheres", "lr")
@@ -326,6 +358,40 @@ def test_a_quick_look(replicate, tmp_path: Path) -> None:  # type: ignore[no-unt
 )
 def test_wrong_options_are_named(replicate, line: str, message: str) -> None:  # type: ignore[no-untyped-def]
     assert message in " ".join(replicate(line, code=2).output.split())
+
+
+def test_of_many_seeds_ours_has_the_first_few(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Beside them the base of the same seeds; what is judged is told seed by seed, and each half judged alone."""
+    monkeypatch.setattr(running, "OURS", 1)
+    request = HareRequest(
+        tables=(4,), datasets=("compas",), bases=("growing-spheres",), seeds=2, n=8, out=tmp_path
+    )
+    page = HareReplication(request, tables={"compas": small()}).page("table-4")
+    printed, ours = page.rows[:3], page.rows[3:]
+    assert [row["seeds"] for row in page.rows] == [2] * 3 + [1] * 3
+    assert [(row["asked"], row["keep_incumbent"]) for row in ours] == [("base", False)] + [("hare", True)] * 2
+    assert ours[0]["gtp_paper"] is None and not ours[0]["verdict"]
+    by = page.provenance["by seed"]
+    assert len(by) == 3 and page.provenance["seeds of ours"] == 1
+    means = by["compas-ann-growing-spheres-far-base"]["gtp"]
+    assert ours[0]["gtp"] == means[0] != means[1]
+    assert printed[0]["gtp"] == pytest.approx(np.mean(means), rel=1e-5)
+    assert [len(table.lines) for table in page.tables] == [3, 3]
+    assert "of 21 numbers" in page.notes and "are undecided in one half" in page.notes
+    again = HareReplication.render(tmp_path / f"{page.name}.json")
+    assert (again.rows, again.notes) == (page.rows, page.notes)
+
+
+def test_halves_of_the_seeds_that_contradict_each_other_are_named() -> None:
+    case = HareCase("adult", "wachter")
+    printed = {(row.case, row.way): row for row in rows(1)}[case, HARE]
+    seeds = {"gtp": [0.69] * 4, "gtd": [0.09, 0.0901, 0.2, 0.2001]}
+    by = {f"{case.key}-{HARE.key}": seeds, f"{case.key}-base": {"gtp": [0.93] * 4}}
+    values = {name: Value.of_means(means, 9) for name, means in seeds.items()}
+    line = CaseResult(case, HARE, values, printed, 0.93, 0.93, seeds=4)
+    assert halves([line], {}) == ""
+    text = halves([line], by)
+    assert "of 2 numbers 1 are judged otherwise" in text and "GTD within then worse" in text
 
 
 def test_a_base_method_that_is_not_there_is_noted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

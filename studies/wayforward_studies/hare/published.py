@@ -85,8 +85,9 @@ class HareCase:
 
     What the paper does not try: answers, how people err (`study.NOISES`) or that they choose 'by-direction'; pinned,
     False for wishes at percentiles of our own distances instead of the paper's; world, 'linear' for a causal one; the
-    base 'wachter-small', whose steps are smaller than those of 'wachter', and 'face-strict', which keeps to people's
-    limits.
+    base 'wachter-small', whose steps are smaller than those of 'wachter', 'face-strict', which keeps to people's
+    limits, 'face-alike', which walks among people with the same immutables but for age, and 'c-chvae-between' and
+    'cruds-between', whose binaries may end between 0 and 1.
     """
 
     dataset: str
@@ -112,7 +113,9 @@ class HareCase:
     @property
     def published(self) -> HareCase:
         """The case of the paper that this one is compared with."""
-        base = "wachter" if self.base == "wachter-small" else self.base
+        base = self.base
+        for ending in ("-small", "-alike", "-between"):
+            base = base.removesuffix(ending)
         return replace(self, pinned=True, base=base, answers="exact")
 
 

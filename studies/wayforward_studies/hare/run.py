@@ -28,17 +28,20 @@ from wayforward_studies.hare.published import (
 )
 from wayforward_studies.hare.setting import HareData
 from wayforward_studies.hare.study import NOISES, HareStudy, known_base, parameters_of, table_of
-from wayforward_studies.hare.tables import TOLERANCE, CaseResult, Value, checks, stated_base, table
+from wayforward_studies.hare.tables import TOLERANCE, CaseResult, Value, checks, halves, stated_base, table
 from wayforward_studies.pages import Page, Table, save
 from wayforward_studies.replication import Replication, Request, at_least, checksums, known, made_with
 from wayforward_studies.verdicts import Check
 
 PEOPLE, SEEDS = 150, 5
+OURS = 5  # seeds at most of the lines with the plan from before, which are not counted among the paper's
 EXTRAS = (
     "printed",
     "parts",
     "steps",
     "direction",
+    "between",
+    "alike",
     "percentiles",
     "strict-face",
     "learned",
@@ -126,12 +129,18 @@ class HareReplication(Replication):
             title = f"Table {number}. {TITLES[number]}"
         else:
             title = _EXTRA[name][0]
-        lines = self.lines(self.queries(name))
+        queries, seeds = self.queries(name), self.request.seeds
+        if name in _EXTRA or seeds <= OURS:
+            lines = self.lines(queries, seeds)
+        else:  # ours has few seeds, and the base methods of those seeds to be compared with
+            lines = self.lines([query for query in queries if not query[1].keep], seeds)
+            kept = [(case, way, row) for case, way, row in queries if way.keep]
+            bases: list[Query] = [(case, BASE, None) for case in dict.fromkeys(case for case, _, _ in kept)]
+            lines += self.lines(bases + kept, OURS)
         found = _extra_checks(name, lines)  # those of the paper are read from the rows
         file = self.request.file(name)
-        drawn = _figure(
-            name, [line for line in lines if not line.way.keep or name in _EXTRA], self.request.out, file
-        )
+        shown = [line for line in lines if name in _EXTRA or (line.seeds == seeds and not line.way.keep)]
+        drawn = _figure(name, shown, self.request.out, file)
         rows_ = tuple(line.row() for line in lines)
         return Page(self.paper, file, title, rows_, found, self._provenance(lines), drawn)
 
@@ -143,15 +152,20 @@ class HareReplication(Replication):
             none = "No tolerance: the paper has no such numbers."
             split = (parts.table(page.rows),)
             return replace(page, intro=parts.INTRO, tolerance=none, tables=split, notes=_notes(made))
-        lines = [CaseResult.of(row, made["base GTP"], made["seeds"]) for row in page.rows]
+        seeds, few = made["seeds"], made.get("seeds of ours")
+        lines = [CaseResult.of(row, made["base GTP"], seeds) for row in page.rows]
+        start = {line.case.key: line.gtp for line in lines if line.way == BASE and line.seeds == few}
+        lines = [replace(line, base=start[line.case.key]) if line.seeds == few else line for line in lines]
         measures = (
             MEASURES
-            if name in ("table-4", "steps")
+            if name in ("table-4", "steps", "alike")
             else MEASURES[:4]
             if name in _WITH_SUCCESS
             else MEASURES[:2]
         )
-        printed, kept = ([line for line in lines if line.way.keep is ours] for ours in (False, True))
+        printed, kept = (
+            [line for line in lines if (line.way.keep or line.seeds == few) is ours] for ours in (False, True)
+        )
         shown: tuple[Table, ...] = (table(lines, measures),)
         found = page.checks
         intro = _EXTRA[name][1] if name in _EXTRA else _TABLES[int(name[-1])]
@@ -165,7 +179,7 @@ class HareReplication(Replication):
         elif made["seeds"] > 1 and not any(line.paper for line in lines):
             intro = f"{intro} {_INTERVALS}"
         if name not in _EXTRA:
-            own = checks(int(name[-1]), _as_printed(lines))
+            own = checks(int(name[-1]), _as_printed(kept if few else lines))
             found = checks(int(name[-1]), printed) if as_printed else own
             if both:
                 found += tuple(replace(one, name=f"ours: {one.name}", aim=True) for one in own)
@@ -176,7 +190,7 @@ class HareReplication(Replication):
             tables=shown,
             intro=intro,
             tolerance=TOLERANCE if shown[0].judged else "No tolerance: the paper has no such numbers.",
-            notes=_notes(made),
+            notes=_notes(made, halves(printed, made.get("by seed", {}))),
         )
 
     # -- measuring ------------------------------------------------------------------------------------------
@@ -207,20 +221,20 @@ class HareReplication(Replication):
         lines = [CaseResult(case, way, {}) for case, way, _ in parts.ASKED]
         return Page(self.paper, request.file(name), parts.TITLE, found, (), self._provenance(lines))
 
-    def lines(self, queries: Sequence[Query]) -> tuple[CaseResult, ...]:
-        """Every line, all seeds together; cases of one classifier are measured together."""
+    def lines(self, queries: Sequence[Query], seeds: int) -> tuple[CaseResult, ...]:
+        """Every line, its first seeds together; cases of one classifier are measured together."""
         request = self.request
         missing = {base: known_base(base) for base in dict.fromkeys(case.base for case, _, _ in queries)}
         there = [(case, way) for case, way, _ in queries if missing[case.base] is None]
         wanted = list(dict.fromkeys(there + [(case, BASE) for case, _ in there]))
         found: dict[tuple[HareCase, Asking], list[dict[str, np.ndarray]]] = {}
         groups = dict.fromkeys((case.dataset, case.classifier, case.world) for case, _ in wanted)
-        with self.show("people asked", max(1, len(wanted) * request.seeds)) as tick:
+        with self.show("people asked", max(1, len(wanted) * seeds)) as tick:
             for group in groups:
                 dataset, classifier, world = group
                 some = [(c, w) for c, w in wanted if (c.dataset, c.classifier, c.world) == group]
                 data = self.tables.get(dataset)
-                for seed in range(request.seed, request.seed + request.seeds):
+                for seed in range(request.seed, request.seed + seeds):
                     study = HareStudy(
                         dataset, classifier, seed, request.n, self.checkpoints, world=world, table=data
                     )
@@ -231,39 +245,45 @@ class HareReplication(Replication):
                         tick(sum(map(len, found.values())))
                     self._chosen["-".join(filter(None, (*group, str(seed))))] = study.quality()
         values = {
-            key: {name: Value.of([one[name] for one in seeds]) for name in (*MEASURES, "questions")}
-            for key, seeds in found.items()
+            key: {name: Value.of([one[name] for one in got]) for name in (*MEASURES, "questions")}
+            for key, got in found.items()
         }
-        return tuple(self._line(query, values, missing[query[0].base]) for query in queries)
+        return tuple(self._line(query, values, missing[query[0].base], seeds) for query in queries)
 
     def _line(
         self,
         query: Query,
         values: Mapping[tuple[HareCase, Asking], Mapping[str, Value]],
         missing: str | None,
+        seeds: int,
     ) -> CaseResult:
         case, way, row = query
         if missing is not None:
             return CaseResult(case, way, {}, row, note=f"not there: {missing}")
-        base = values[case, BASE]["gtp"].mean
-        return CaseResult(
-            case, way, values[case, way], row, base, stated_base(case), seeds=self.request.seeds
-        )
+        base = values[case, BASE]["gtp"]
+        made = CaseResult(case, way, values[case, way], row, base.mean, stated_base(case), seeds=seeds)
+        return replace(made, start=base.means)
 
     def _provenance(self, lines: Sequence[CaseResult]) -> dict[str, Any]:
         request = self.request
         names = dict.fromkeys(line.case.dataset for line in lines)
         tables = {name: self.tables.get(name) or table_of(name) for name in names}
         bases = dict.fromkeys(line.case.base for line in lines)
+        full = [line for line in lines if line.values and line.seeds == request.seeds]
+        apart = len(full) < len([line for line in lines if line.values])
+        starts = {f"{line.case.key}-{BASE.key}": {"gtp": line.start} for line in full}
+        by_seed = starts | {line.key: line.by_seed for line in full}
         return {
             "quick look": request.quick,
             "people a seed": request.n,
             "seeds": request.seeds,
+            **({"seeds of ours": OURS} if apart else {}),
             **({"first seed": request.seed} if request.seed else {}),
             "data (sha256)": {name: table.checksum for name, table in tables.items()},
             "classifiers": dict(self._chosen),
             "base methods": {base: parameters_of(base) for base in bases if known_base(base) is None},
-            "base GTP": {line.case.key: line.base for line in lines if line.values},
+            "base GTP": {line.case.key: line.base for line in full},
+            **({"by seed": by_seed} if request.seeds > OURS else {}),
             "seconds": round(sum(self.checkpoints.seconds.values()), 1),
             "processor seconds": round(sum(self._cpu.values()), 1),
         }
@@ -274,12 +294,13 @@ def _as_printed(lines: Sequence[CaseResult]) -> list[CaseResult]:
     return [replace(line, way=line.way.printed) for line in lines if line.way.keep or not line.way.budget]
 
 
-def _notes(made: Mapping[str, Any]) -> str:
+def _notes(made: Mapping[str, Any], by_halves: str = "") -> str:
+    ours = f"; ours of the first {made['seeds of ours']}" if "seeds of ours" in made else ""
     return (
-        f"Made of {made['seeds']} seed{'s' if made['seeds'] > 1 else ''} (the first is {made.get('first seed', 0)}) "
-        f"with {made['people a seed']} refused people "
-        f"each; data (sha256) {checksums(made['data (sha256)'])}; {made['processor seconds']:,.0f} seconds of one "
-        f"processor ({made['seconds']:,.0f} by the clock of a busy machine); {made_with(made)}. "
+        f"{by_halves}Made of {made['seeds']} seed{'s' if made['seeds'] > 1 else ''} (the first is "
+        f"{made.get('first seed', 0)}) with {made['people a seed']} refused people "
+        f"each{ours}; data (sha256) {checksums(made['data (sha256)'])}; {made['processor seconds']:,.0f} seconds of "
+        f"one processor ({made['seconds']:,.0f} by the clock of a busy machine); {made_with(made)}. "
         f"{made.get('remark', '')}".strip()
     )
 
@@ -398,7 +419,8 @@ _EXTRA: dict[str, tuple[str, str, list[Query]]] = {
     "direction": (
         "Adult in Tables 1, 2 and 6, if people choose by direction",
         "As printed, people prefer the plan that ends nearer to their wish. Here they prefer the one that leads more "
-        "nearly their way, however far; all else is as printed. Their direction is then the paper's, after one round.",
+        "nearly their way, however far; all else is as printed. Their direction is then the paper's, after one round. "
+        "Below, with shorter steps as well, which bring near wishes nearer and no other.",
         [
             query
             for table_, case, way in (
@@ -409,9 +431,40 @@ _EXTRA: dict[str, tuple[str, str, list[Query]]] = {
                     for s in SCALES[:2]
                     for b in ("wachter", _NEAREST)
                 ),
+                (2, HareCase("adult", "wachter"), Asking(1, 10, step=0.5)),
+                *(
+                    (6, HareCase("adult", b, scale=s), replace(MULTI, step=step))
+                    for s, step in zip(SCALES[:2], (0.2, 0.35), strict=True)
+                    for b in ("wachter", _NEAREST)
+                ),
             )
             for query in _grid([replace(case, answers="by-direction")], (way,), table_)
         ],
+    ),
+    "between": (
+        "Table 1 around C-CHVAE and CRUDS on Adult, with binaries between 0 and 1",
+        "Here a plan's binaries go back to the boundary with its numbers, as in the printed calibration, and may end "
+        "anywhere between 0 and 1; directions are of numbers alone and all else is as printed. The other pages hold "
+        "legal plans only, whose binaries are 0 or 1.",
+        _grid(
+            [
+                HareCase("adult", base, classifier)
+                for base, classifier in (
+                    ("c-chvae-between", "ann"),
+                    ("cruds-between", "ann"),
+                    ("c-chvae-between", "lr"),
+                    ("cruds-between", "lr"),
+                )
+            ],
+            (HARE, MULTI),
+            1,
+        ),
+    ),
+    "alike": (
+        "Table 4 around FACE that walks among people alike",
+        "FACE as published, but its walks keep to people with the same immutables where these have few values "
+        "(dependents; race and sex): the benchmark's code means to, and does for one of them. Age it leaves free.",
+        _grid([HareCase(d, "face-alike") for d in ("gmsc", "compas")], (BASE, HARE, MULTI), 4),
     ),
     "percentiles": (
         "Table 6 with wishes of our own: percentiles",

@@ -60,7 +60,7 @@ class HareSetting:
     """One classifier of one seed, and the people whom it refuses, x (n, d).
 
     numbers (n, d): the wishes of people who would change numbers only, as the paper's methods do. chosen: how the
-    classifier came out.
+    classifier came out. model: the classifier as it was trained.
     """
 
     table: HareData
@@ -69,6 +69,7 @@ class HareSetting:
     problem: Problem
     x: np.ndarray
     chosen: Mapping[str, Any] = field(default_factory=dict)
+    model: Any = None
 
     @property
     def numbers(self) -> Preferences:
@@ -116,9 +117,8 @@ def make_setting(table: HareData, classifier: str, seed: int, n: int, *, world: 
     order = np.random.default_rng(_SPLIT + 1).permutation(len(rest))
     refused = rest[order[~yes[order]]][:n]
     chosen = {"accuracy": float((yes == table.y[rest]).mean()), "refused": float(1 - yes.mean())}
-    return HareSetting(
-        table, classifier, seed, problem, table.x[refused], {k: round(v, 4) for k, v in chosen.items()}
-    )
+    rounded = {k: round(v, 4) for k, v in chosen.items()}
+    return HareSetting(table, classifier, seed, problem, table.x[refused], rounded, model)
 
 
 def _trained(table: HareData, classifier: str, rows: np.ndarray, seed: int) -> Any:

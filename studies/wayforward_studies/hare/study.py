@@ -48,8 +48,16 @@ class ByDirection(IdealProfile):
 
 #: Base methods as the paper has them: numbers only where its sparsity says so, nothing taken back afterwards.
 _NUMBERS = ("wachter", "wachter-small", "growing-spheres", "face", "face-strict")
+#: Bases whose binaries may end anywhere between 0 and 1 once people are asked, as the printed calibration leaves them.
+_BETWEEN = ("c-chvae-between", "cruds-between")
 #: The methods behind bases that are named otherwise.
-_VARIANTS = {"face-strict": "face", "wachter-small": "wachter"}
+_VARIANTS = {
+    "face-strict": "face",
+    "face-alike": "face",
+    "wachter-small": "wachter",
+    "c-chvae-between": "c-chvae",
+    "cruds-between": "cruds",
+}
 _PLAIN: dict[str, dict[str, Any]] = {
     "wachter": {"norm": "l2"},
     "wachter-small": {"norm": "l2", "lam": 0.1, "rate": 0.01, "steps": 100, "aim": 0.001},
@@ -57,6 +65,8 @@ _PLAIN: dict[str, dict[str, Any]] = {
     "clue": {"adopt": "all"},
     "cruds": {"adopt": "all"},
 }
+_PLAIN |= {name: _PLAIN[_VARIANTS[name]] for name in _BETWEEN}
+_ALIKE, _FEW = 100, 30  # rows at least, and values of an immutable at most, for walks among people alike
 
 
 @lru_cache(maxsize=4)
@@ -135,7 +145,8 @@ class HareStudy:
     def _measure(self, case: HareCase, way: Asking) -> Arrays:
         started = time.process_time()
         after, questions = self._ends(case, way)
-        out = measures(self.setting, after, self.wanted(case))
+        schema = self.plans(case.base).problem.schema if case.base in _BETWEEN else None
+        out = measures(self.setting, after, self.wanted(case), schema)
         found = ~np.isnan(after).any(1)
         return {**out, "found": found, "questions": questions, "cpu": np.array(time.process_time() - started)}
 
@@ -179,22 +190,38 @@ class HareStudy:
         from wayforward.methods import method
 
         setting = self.setting
-        if base == "face":
-            return self._as_observed()
+        if base in ("face", "face-alike"):
+            return self._as_observed(alike=base == "face-alike")
         name = _VARIANTS.get(base, base)
         wishes = setting.numbers if base in _NUMBERS else None
         made = method(name, **parameters_of(base)).with_minimal(False)  # as published
         got = made.fit(setting.problem).recommend(setting.x, 1, preferences=wishes, seed=self.seed)
-        return Plans(setting.problem, got.action[:, 0], got.after[:, 0], got.found[:, 0], wishes)
+        problem = _between(setting) if base in _BETWEEN else setting.problem
+        return Plans(problem, got.action[:, 0], got.after[:, 0], got.found[:, 0], wishes)
 
-    def _as_observed(self) -> Plans:
-        """FACE as published: the nearest row, whoever it is; immutables that it changes may go there and no further."""
+    def _as_observed(self, alike: bool = False) -> Plans:
+        """FACE as published: the nearest row, whoever it is; immutables that it changes may go there and no further.
+
+        alike: it walks among people with the same immutables but for the numbers that all differ in (age, weight), as
+        public code of the benchmark does for one of them.
+        """
         from wayforward.methods import method
 
         setting = self.setting
         problem, schema, x = setting.problem, setting.problem.schema, setting.x
         face: Any = method("face", **parameters_of("face")).fit(problem)
         after = face.observed(x, 1).target[:, 0]
+        if alike:
+            rows = problem.require_reference()
+            few = [j for j in np.flatnonzero(schema.immutable) if len(np.unique(rows[:, j])) <= _FEW]
+            for group in np.unique(x[:, few], axis=0):
+                same, who = (np.flatnonzero((some[:, few] == group).all(1)) for some in (rows, x))
+                if same.size < _ALIKE or not problem.reached(rows[same])[0].any():
+                    continue
+                part = Problem(schema, problem.model, problem.target, data=rows[same], least_change=None)
+                one: Any = method("face", **parameters_of("face")).fit(part)
+                there = one.observed(x[who], 1).target[:, 0]
+                after[who] = np.where(np.isnan(there), after[who], there)
         found = ~np.isnan(after).any(1)
         found[found] = problem.reached(after[found])[0]
         free = Schema(tuple(replace(f, actionability="actionable") for f in schema.features))
@@ -226,7 +253,9 @@ class HareStudy:
                 "give_back": True,
             }
         base = self._first_plans(plans.problem)
-        asker = elicitor(way.asker, base=base, budget=way.budget, **more).fit(plans.problem)
+        asker: Any = elicitor(way.asker, base=base, budget=way.budget, **more).fit(plans.problem)
+        if case.base in _BETWEEN:  # directions are of numbers, as always; binaries only go back with the plan
+            asker.sampler_.sampled = asker.sampler_.sampled & ~self.setting.problem.schema.has_levels
         start = np.where(plans.found[:, None], plans.action, np.nan)
         session = asker.begin(self.setting.x, start, preferences=plans.wishes, seed=self.seed)
         before, later = wanted, None
@@ -260,7 +289,7 @@ def parameters_of(base: str) -> dict[str, Any]:
 
     from wayforward.methods import method
 
-    if base == "face":
+    if base in ("face", "face-alike"):
         return {"immutables": "ignore"}
     name = _VARIANTS.get(base, base)
     made: Any = method(name)
@@ -268,13 +297,26 @@ def parameters_of(base: str) -> dict[str, Any]:
     return {key: value for key, value in {"shrink": False, **_PLAIN.get(base, {})}.items() if key in known}
 
 
-def measures(setting: HareSetting, after: np.ndarray, wanted: np.ndarray) -> Arrays:
+def _between(setting: HareSetting) -> Problem:
+    """The setting's problem with numbers from 0 to 1 for binaries."""
+    problem = setting.problem
+    features = [
+        replace(f, kind="real", levels=(), low=0, high=1) if f.kind == "binary" else f
+        for f in problem.schema.features
+    ]
+    rows = problem.require_reference()
+    return Problem(Schema(tuple(features)), setting.model, problem.target, data=rows, least_change=None)
+
+
+def measures(
+    setting: HareSetting, after: np.ndarray, wanted: np.ndarray, schema: Schema | None = None
+) -> Arrays:
     """The paper's seven measures of plans that lead to `after` (n, d), NaN without one; success is 0 or 1.
 
     proximity is the square of the distance, as in the benchmark whose measures the paper took: with the distance
     itself its proximities, GTPs and GTDs contradict each other (see the tests).
     """
-    schema, x = setting.problem.schema, setting.x
+    schema, x = setting.problem.schema if schema is None else schema, setting.x
     none = np.isnan(after).all(1)
     gtp, gtd = act.ground_truth(schema, x, after, wanted)
     broken = act.violations(schema, x, after)["immutables"]

@@ -39,7 +39,10 @@ NAMES = {
     "growing-spheres": "growing spheres",
     "face": "FACE as published",
     "face-strict": "FACE within limits",
+    "face-alike": "FACE among people alike",
     "c-chvae": "C-CHVAE",
+    "c-chvae-between": "C-CHVAE, binaries between 0 and 1",
+    "cruds-between": "CRUDS, binaries between 0 and 1",
     "clue": "CLUE",
     "cruds": "CRUDS",
 }
@@ -56,20 +59,29 @@ HEADS = {
 
 @dataclass(frozen=True)
 class Value:
-    """A mean over seeds of means over people, and its standard deviation over seeds; n: plans in all."""
+    """A mean over seeds of means over people, and its standard deviation over seeds; n: plans in all.
+
+    means: those of the seeds, NaN where a seed has none; () where a page does not tell them.
+    """
 
     mean: float
     spread: float
     n: int
+    means: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, seeds: Sequence[np.ndarray]) -> Value:
         """From one array of people for each seed; people without a number are left out."""
         known = [one[~np.isnan(one)] for one in seeds]
-        means = np.array([one.mean() if one.size else np.nan for one in known])
+        means = [float(one.mean()) if one.size else float("nan") for one in known]
+        return cls.of_means(means, int(sum(one.size for one in known)))
+
+    @classmethod
+    def of_means(cls, means: Sequence[float], n: int) -> Value:
+        """From the mean of each seed."""
         if np.isnan(means).all():
             return cls(float("nan"), float("nan"), 0)
-        return cls(float(np.nanmean(means)), float(np.nanstd(means)), int(sum(one.size for one in known)))
+        return cls(float(np.nanmean(means)), float(np.nanstd(means)), n, tuple(means))
 
 
 @dataclass(frozen=True)
@@ -77,6 +89,7 @@ class CaseResult:
     """One line: a case, a way of asking, what was measured, and, where the paper has this line, what it states.
 
     base: our GTP before anybody was asked; base_paper: the paper's. note: why there is nothing, where there is nothing.
+    start: the base's GTP of each seed, () where it is not told.
     """
 
     case: HareCase
@@ -87,6 +100,17 @@ class CaseResult:
     base_paper: float | None = None
     note: str = ""
     seeds: int = 1
+    start: tuple[float, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """One word for the case and the way."""
+        return f"{self.case.key}-{self.way.key}"
+
+    @property
+    def by_seed(self) -> dict[str, tuple[float, ...]]:
+        """What is judged, of each seed."""
+        return {name: value.means for name, value in self.values.items() if name == "gtp" or name in BESIDE}
 
     @property
     def gtp(self) -> float:
@@ -148,7 +172,7 @@ class CaseResult:
             if name == "gtp" or name in BESIDE:
                 out[f"{name}_verdict"] = "" if name not in self.cells else str(self.cells[name].verdict)
         plans = self.values["gtp"].n if self.values else 0
-        return out | {"plans": plans, "verdict": self.verdict, "note": self.note}
+        return out | {"plans": plans, "seeds": self.seeds, "verdict": self.verdict, "note": self.note}
 
     @classmethod
     def of(cls, row: Row, bases: Mapping[str, float], seeds: int) -> CaseResult:
@@ -169,7 +193,14 @@ class CaseResult:
         }
         paper = HarePublished(0, case, way, stated) if stated else None
         return cls(
-            case, way, values, paper, bases.get(case.key, float("nan")), stated_base(case), row["note"], seeds
+            case,
+            way,
+            values,
+            paper,
+            bases.get(case.key, float("nan")),
+            stated_base(case),
+            row["note"],
+            row.get("seeds", seeds),
         )
 
 
@@ -186,6 +217,47 @@ def judged(
         return Cell(gtp, paper, NEAR * paper, -1, ends)
     falls = None if ends is None else (1 - ends[1] / base, 1 - ends[0] / base)
     return Cell(1 - gtp / base, 1 - paper / base_paper, POINTS, 1, falls)
+
+
+BySeed = Mapping[str, Mapping[str, Sequence[float | None]]]
+
+
+def halves(lines: Sequence[CaseResult], by_seed: BySeed) -> str:
+    """A paragraph: which verdicts the first half of the seeds and the second give differently; '' without `by_seed`.
+
+    by_seed: what is judged, of each seed, by the line's key.
+    """
+    if not by_seed:
+        return ""
+    judged_, open_, against = 0, 0, []
+    for line in lines:
+        if not line.cells:
+            continue
+        middle = line.seeds // 2
+        parts = [_part(line, by_seed, some) for some in (slice(middle), slice(middle, None))]
+        for name, cell in line.cells.items():
+            words = [part.cells[name].verdict for part in parts]
+            judged_ += cell.verdict is not None
+            if Verdict.UNDECIDED in words:
+                open_ += 1
+            elif words[0] != words[1]:
+                against.append(f"{_short(line.case)}, {line.way}: {HEADS[name]} {words[0]} then {words[1]}")
+    return (
+        f"Each half of the seeds judged alone: of {judged_} numbers {len(against)} are judged otherwise by the second "
+        f"half{' (' + '; '.join(against) + ')' if against else ''}, and {open_} are undecided in one half at least.\n\n"
+    )
+
+
+def _part(line: CaseResult, by_seed: BySeed, some: slice) -> CaseResult:
+    """The line of some of its seeds."""
+
+    def of(key: str, name: str) -> Value:
+        means = [float("nan") if one is None else float(one) for one in by_seed[key][name][some]]
+        return Value.of_means(means, line.values[name].n)
+
+    base = of(f"{line.case.key}-{BASE.key}", "gtp")
+    values = {name: of(line.key, name) for name in by_seed[line.key] if name in line.values}
+    return replace(line, values=values, base=base.mean, seeds=len(base.means))
 
 
 def stated_base(case: HareCase) -> float | None:
