@@ -280,6 +280,7 @@ def test_binaries_may_end_between_where_the_base_is_said_to(monkeypatch: pytest.
     table = HareData("compas", Schema(tuple(only)), some.x, decided)
     study = HareStudy("compas", "lr", 0, 60, Checkpoints(None), table=table)
     ends = study.ends(HareCase("compas", "some-between", "lr"), MULTI)[:, 5]
+    assert np.isfinite(study.measured(HareCase("compas", "some-between", "lr"), MULTI)["redundancy"]).any()
     whole = study.ends(HareCase("compas", "local-search", "lr"), MULTI)[:, 5]
     assert ((ends > 0) & (ends < 1)).any() and (ends >= 0).all() and (ends <= 1).all()
     assert np.isin(whole, (0, 1)).all()

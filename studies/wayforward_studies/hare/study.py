@@ -145,8 +145,8 @@ class HareStudy:
     def _measure(self, case: HareCase, way: Asking) -> Arrays:
         started = time.process_time()
         after, questions = self._ends(case, way)
-        schema = self.plans(case.base).problem.schema if case.base in _BETWEEN else None
-        out = measures(self.setting, after, self.wanted(case), schema)
+        other = self.plans(case.base).problem if case.base in _BETWEEN else None
+        out = measures(self.setting, after, self.wanted(case), other)
         found = ~np.isnan(after).any(1)
         return {**out, "found": found, "questions": questions, "cpu": np.array(time.process_time() - started)}
 
@@ -309,18 +309,19 @@ def _between(setting: HareSetting) -> Problem:
 
 
 def measures(
-    setting: HareSetting, after: np.ndarray, wanted: np.ndarray, schema: Schema | None = None
+    setting: HareSetting, after: np.ndarray, wanted: np.ndarray, problem: Problem | None = None
 ) -> Arrays:
     """The paper's seven measures of plans that lead to `after` (n, d), NaN without one; success is 0 or 1.
 
     proximity is the square of the distance, as in the benchmark whose measures the paper took: with the distance
-    itself its proximities, GTPs and GTDs contradict each other (see the tests).
+    itself its proximities, GTPs and GTDs contradict each other (see the tests). problem: left out, the setting's own.
     """
-    schema, x = setting.problem.schema if schema is None else schema, setting.x
+    problem = setting.problem if problem is None else problem
+    schema, x = problem.schema, setting.x
     none = np.isnan(after).all(1)
     gtp, gtd = act.ground_truth(schema, x, after, wanted)
     broken = act.violations(schema, x, after)["immutables"]
-    spare = act.redundancy(schema, x, after, lambda rows: setting.problem.reached(rows)[0])
+    spare = act.redundancy(schema, x, after, lambda rows: problem.reached(rows)[0])
     got = {
         "gtp": gtp,
         "gtd": gtd,
