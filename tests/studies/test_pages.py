@@ -200,7 +200,9 @@ def test_who_starts_nearer_ends_at_the_papers_distance() -> None:
     assert found == 3
 
 
-@pytest.mark.parametrize("name, least", [("steps-quick", 5), ("direction-quick", 10), ("alike-quick", 3)])
+@pytest.mark.parametrize(
+    "name, least", [("steps-quick", 5), ("direction-quick", 10), ("alike-quick", 3), ("between-quick", 6)]
+)
 def test_another_way_mends_what_it_is_said_to(name: str, least: int) -> None:
     """Of HARE: a worse number whose cause is tested on a page of other steps or other people is not worse there."""
     page = Page.read(PAGES / f"hare/{name}.json")
@@ -221,7 +223,13 @@ def test_another_way_mends_what_it_is_said_to(name: str, least: int) -> None:
                 for line in lines
                 if line.case.published == where and (line.way.iterations, line.way.budget) == asked
             ]
-            assert words and any(word != "worse" for word in words), row
+            ends = [
+                (line.row()["gtp"], line.row()["gtp_paper"])
+                for line in lines
+                if line.case.published == where and (line.way.iterations, line.way.budget) == asked
+            ]
+            near = "starts nearer" in cause.text and all(ours <= paper + 0.01 for ours, paper in ends)
+            assert words and (any(word != "worse" for word in words) or near), row
     assert found >= least
 
 
