@@ -70,7 +70,7 @@ def whole_labels(y: Any, rows: int) -> np.ndarray:
             f"{'The labels' if column is None else repr(str(column))}: the label of row {gaps[0]}, from 0, is missing. "
             "Fill it in, or leave the row out."
         )
-    odd = np.flatnonzero(labels != np.rint(labels)) if labels.dtype.kind == "f" else ()
+    odd = np.flatnonzero(labels != np.rint(labels)) if labels.dtype.kind == "f" else np.arange(0)
     if len(odd):
         raise DataError(
             f"The label of row {odd[0]}, from 0, is {shown(float(labels[odd[0]]))}, which names no class. Say first "
