@@ -157,15 +157,13 @@ def _judged_rows(
         )
         out["follows"][i] = not any(c.differs(a, b) for c, a, b in zip(columns, expected, now, strict=True))
         set_ = _shifts(columns, soft, was, acts)
-        out["legal"][i] = not empty and not unreal and _legal(columns, soft, was, acts, now, moved)
+        out["legal"][i] = not empty and not unreal and _legal(columns, soft, set_, was, acts, now, moved)
         # A rule says nothing about a value that does not exist; somebody may stand outside what was observed, though.
         pair = row_rules.BeforeAfter(was, now, spans)
         out["rules"][i] = not conditions or not (
             unreal or any(not isinstance(c, Drag) and row_rules.truth(c, pair) is False for c in conditions)
         )
-        out["wishes"][i] = limits is None or (
-            limits.hold(columns, person, was, acts, now, moved) and limits.allow(columns, person, set_)
-        )
+        out["wishes"][i] = limits is None or limits.hold(columns, person, set_, was, acts, now, moved)
     return out
 
 
@@ -342,13 +340,14 @@ def _shifts(
 def _legal(
     columns: Sequence[_Column],
     soft: Sequence[bool],
+    set_: dict[int, float],
     before: list[float],
     act: list[float],
     end: list[float],
     moved: list[bool],
 ) -> bool:
     """Tell whether a profile of values that exist may be reached by these acts."""
-    for j, a in _shifts(columns, soft, before, act).items():
+    for j, a in set_.items():
         if not columns[j].exists(a) or not columns[j].on_step(a, True):
             return False
     for j, (column, was, a, now, differs) in enumerate(zip(columns, before, act, end, moved, strict=True)):
@@ -380,6 +379,7 @@ class _Limits:
         self,
         columns: Sequence[_Column],
         person: int,
+        set_: dict[int, float],
         before: list[float],
         act: list[float],
         end: list[float],
@@ -389,23 +389,15 @@ class _Limits:
         acted = [not math.isnan(a) for a in act]
         if any(f and a for f, a in zip(self.frozen[person], acted, strict=True)):
             return False
-        for column, low, high, now, differs in zip(
-            columns, self.low[person], self.high[person], end, moved, strict=True
-        ):
-            slack = 1e-9 * column.span
-            if differs and (now < low - slack or now > high + slack):
-                return False
+        ended = {j: now for j, (now, differs) in enumerate(zip(end, moved, strict=True)) if differs}
+        if not (self._allowed(columns, person, ended) and self._allowed(columns, person, set_)):
+            return False
         changes = sum(a and c.differs(w, b) for a, c, w, b in zip(acted, columns, act, before, strict=True))
         if self.most is not None and changes > self.most[person]:
             return False
-        if math.isfinite(self.months[person]) and not self._in_time(columns, person, before, act, moved):
-            return False
-        return all(
-            not moved[j] or (0 <= end[j] < len(allowed[person]) and allowed[person][int(end[j])])
-            for j, allowed in self.levels.items()
-        )
+        return not math.isfinite(self.months[person]) or self._in_time(columns, person, before, act, moved)
 
-    def allow(self, columns: Sequence[_Column], person: int, values: dict[int, float]) -> bool:
+    def _allowed(self, columns: Sequence[_Column], person: int, values: dict[int, float]) -> bool:
         """Tell whether values {column: value} lie within the person's limits and levels."""
         for j, x in values.items():
             slack = 1e-9 * columns[j].span

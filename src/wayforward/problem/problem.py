@@ -598,10 +598,13 @@ class Problem(Portable):
         with np.errstate(invalid="ignore"):
             slack = schema.slack
             differs = schema.differs(after, before)
-            shifted = acted & self.soft
-            good = (schema.legal(after, acted=acted & ~self.soft) & np.isfinite(after)) | ~differs
-            if shifted.any():
-                good &= ~shifted | schema.legal(action, before)
+            judged = [(after, differs)]  # values that limits hold for, and where they are new
+            fixed = acted & ~self.soft if self.world.soft else acted
+            good = (schema.legal(after, acted=fixed) & np.isfinite(after)) | ~differs
+            if self.world.soft:
+                shifted = acted & self.soft & schema.differs(action, before)
+                good &= ~shifted | schema.legal(action)
+                judged.append((action, shifted))
             backward = (action - before) * schema.direction < -slack
             good &= ~((differs & schema.immutable) | (acted & (backward | ~schema.actionable)))
             if schema.may_be_stuck.size:
@@ -614,14 +617,15 @@ class Problem(Portable):
             if wish is not None:
                 moved = acted & schema.differs(action, before)
                 low, high = wish.low[who] - slack, wish.high[who] + slack
-                beyond = differs & ((after < low) | (after > high))
-                beyond |= shifted & moved & ((action < low) | (action > high))
-                wishes = ~((acted & wish.frozen[who]) | beyond).any(1)
+                broken = acted & wish.frozen[who]
+                for value, new in judged:
+                    broken |= new & ((value < low) | (value > high))
+                wishes = ~broken.any(1)
                 wishes &= moved.sum(1) <= people.max_changes[who]
                 if wish.hurried:
                     wishes &= self.months(before, action, after) <= wish.time[who] + _INSTANT
         for j, ok in {} if wish is None else wish.levels.items():
-            for value, new in ((after[:, j], differs[:, j]), (action[:, j], shifted[:, j] & moved[:, j])):
+            for value, new in ((values[:, j], news[:, j]) for values, news in judged):
                 index = np.where(np.isnan(value), 0, value).astype(np.int64).clip(0, ok.shape[1] - 1)
                 wishes &= (ok[who, index] & ~np.isnan(value)) | ~new
         rules = np.ones(len(who), dtype=bool)
