@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
+import sys
 import tempfile
 import warnings
 from collections import Counter
@@ -504,6 +505,23 @@ def test_an_estimator_that_is_not_steady_is_refused(case):
     model = Dice().fit(table, case.estimator.predict(case.table))
     with pytest.raises(ModelError, match="Dice answers differently when it is asked again"):
         wf.wrap(model, wf.Schema.infer(table))
+
+
+def test_a_model_that_ends_the_process_is_an_error(case):
+    """`sys.exit` in a model ended whoever asked it, with the model's code and without a word."""
+
+    class Ending(LogisticRegression):
+        def predict_proba(self, rows):
+            sys.exit(0)
+
+    table = case.table[["a", "b"]]
+    model = Ending().fit(table, case.estimator.predict(case.table))
+    schema = wf.Schema.infer(table)
+    module = pytest.importorskip("torch").nn.Linear(2, 1)
+    module.forward = lambda rows: sys.exit(0)
+    for one in (model, lambda rows: sys.exit(0), module):
+        with pytest.raises(ModelError, match="failed on .*SystemExit|failed on .*tensor"):
+            wf.wrap(one, schema)
 
 
 def test_a_random_model_is_asked_often_and_the_share_of_yes_is_told(case):

@@ -11,8 +11,9 @@ import secrets
 import shutil
 import stat
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -197,6 +198,12 @@ def make_folder(folder: Path, mode: int = 0o777) -> None:
         ) from None
 
 
+# what is told of each file, as (its place, the whole content beside it), at the last moment at which it is not there
+before_it_is_there: ContextVar[Callable[[Path, Path], None] | None] = ContextVar(
+    "before_it_is_there", default=None
+)
+
+
 @contextmanager
 def written(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     """Yield a path beside a place; what the block writes there takes the place, whole and on the disk, or not at all.
@@ -225,6 +232,8 @@ def written(path: str | Path, *, private: bool = False) -> Iterator[Path]:
                 shutil.copymode(place, fresh)
             with fresh.open("rb") as file:
                 os.fsync(file.fileno())
+            if (tell := before_it_is_there.get()) is not None:
+                tell(place, fresh)
             fresh.replace(place)
     finally:
         with suppress(OSError):

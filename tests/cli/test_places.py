@@ -30,6 +30,7 @@ from wayforward.cli.places import (
 )
 from wayforward.cli.remote import remote_app
 from wayforward.errors import FileFormatError, WriteError
+from wayforward.plain_files import write_text, written
 
 from .conftest import ASK, Shell
 
@@ -307,6 +308,41 @@ def test_what_a_command_wrote_it_writes_again(tmp_path):
     with pytest.raises(FileFormatError, match=r"holds below/b.txt, below/c.txt, .written"):
         require_own_files(out, names)
     assert (out / "mine.txt").read_text() == "in nobody's way"
+
+
+def test_what_a_killed_command_wrote_is_written_again(tmp_path):
+    """Killed at any moment: with a file there, or told and not yet there; what somebody else put there is kept."""
+    out, names = tmp_path / "out", ("a.txt", "below/*.txt")
+
+    def killed(at: str) -> None:
+        child = os.fork()
+        if not child:
+            with own_files(out, names):
+                (out / "below").mkdir(exist_ok=True)
+                write_text(out / "a.txt", f"first {at}")
+                with written(out / "below" / "b.txt") as half:
+                    half.write_text("whole")
+                    if at == "before":
+                        os._exit(0)
+                os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+
+    for at in ("after", "before", "after"):
+        killed(at)
+        require_own_files(out, names)
+    with (out / ".begun-by-wayforward").open("a") as file:
+        file.write("half a li")
+    with own_files(out, names):
+        write_text(out / "a.txt", "second")
+    assert [one.name for one in out.rglob(".*")] == [".written-by-wayforward.json"]
+    killed("after")
+    (out / "a.txt").write_text("somebody's")
+    with pytest.raises(FileFormatError, match=r"'out' holds a.txt, which"):
+        require_own_files(out, names)
+    (out / ".begun-by-wayforward").unlink()
+    (out / ".begun-by-wayforward").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FileFormatError, match=r"'out' holds a.txt, .begun-by-wayforward, which"):
+        require_own_files(out, names)
 
 
 def test_a_pipe_that_nobody_reads_is_told_before_the_work(tmp_path, monkeypatch):

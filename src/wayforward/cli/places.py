@@ -18,11 +18,21 @@ from pathlib import Path
 from typing import Any
 
 from wayforward.errors import FileFormatError, WriteError
-from wayforward.plain_files import file_digest, make_folder, name_of, place_of, read_json, write_text
+from wayforward.plain_files import (
+    before_it_is_there,
+    file_digest,
+    make_folder,
+    name_of,
+    place_of,
+    read_json,
+    read_text,
+    write_text,
+)
 
 LOCK = "lock"
 # also what a process that was killed left half written, and parts of earlier versions
-OURS = re.compile(r"manifest\.json|lock|people-\d+(\.half)?\.(parquet|json)|\.[\w-]+\.[0-9a-f]{16}(\.\w+)?")
+HALF = re.compile(r"\.[\w-]+\.[0-9a-f]{16}(\.\w+)?")
+OURS = re.compile(rf"manifest\.json|lock|people-\d+(\.half)?\.(parquet|json)|{HALF.pattern}")
 _PATIENCE = 2.0  # seconds in which the reader of a pipe may come
 
 
@@ -217,6 +227,7 @@ def folder_beside(path: Path) -> Path:
 # -- folders of several files --------------------------------------------------------------------------------
 
 _NOTE, _NOTED = ".written-by-wayforward.json", "wayforward.written/1"
+_BEGUN = ".begun-by-wayforward"  # a digest and a name a line, each before its file is there: who is killed leaves no note
 
 
 def require_own_files(folder: Path, names: Sequence[str]) -> None:
@@ -224,13 +235,16 @@ def require_own_files(folder: Path, names: Sequence[str]) -> None:
 
     names: of what is written into the folder, '*' for any; with '/' in folders below.
     """
-    noted, note = _noted(folder), folder / _NOTE
+    noted = _noted(folder)
+    ours = noted | _begun(folder)
     strange = [
         name
         for name, file in _there(folder, names)
-        if file.is_symlink() or not file.is_file() or noted.get(name) != file_digest(file)
+        if file.is_symlink() or not file.is_file() or (name, file_digest(file)) not in ours
     ]
-    strange += [_NOTE] if note.is_symlink() or (not noted and note.exists()) else []
+    for name, known in ((_NOTE, noted), (_BEGUN, True)):
+        note = folder / name
+        strange += [name] if note.is_symlink() or (note.exists() and not (known and note.is_file())) else []
     if strange:
         more = f" and {len(strange) - 5:,} more" if len(strange) > 5 else ""
         raise FileFormatError(
@@ -247,25 +261,45 @@ def own_files(folder: Path, names: Sequence[str]) -> Iterator[None]:
     """
     make_folder(folder)
     require_own_files(folder, names)
+    top = Path(os.path.realpath(folder))
+    if _begun(top):
+        for file in {half for name in names for half in (top / name).parent.glob(".*")}:
+            if HALF.fullmatch(file.name) and not file.is_dir():
+                file.unlink(missing_ok=True)
+
+    def tell(place: Path, content: Path) -> None:
+        if top in place.parents and place.name != _NOTE:
+            line = f"{file_digest(content)} {json.dumps(place.relative_to(top).as_posix())}\n"
+            begun = os.open(top / _BEGUN, os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_NOFOLLOW, 0o666)
+            with os.fdopen(begun, "a", encoding="utf-8") as file:
+                file.write(line)
+
+    before = before_it_is_there.set(tell)
     try:
         yield
     except BaseException:
         with suppress(Exception):
             _note(folder, names)
         raise
+    finally:
+        before_it_is_there.reset(before)
     _note(folder, names)
 
 
 def _there(folder: Path, names: Sequence[str]) -> list[tuple[str, Path]]:
+    """What is in a folder under these names, as (name, file); not what a killed run left half, which is nobody's."""
     found = []
     for name in names:
         one = folder / name
         files = sorted(folder.glob(name)) if "*" in name else [one] if os.path.lexists(one) else []
-        found += [(file.relative_to(folder).as_posix(), file) for file in files]
+        found += [
+            (file.relative_to(folder).as_posix(), file) for file in files if not HALF.fullmatch(file.name)
+        ]
     return found
 
 
-def _noted(folder: Path) -> dict[str, str]:
+def _noted(folder: Path) -> set[tuple[str, str]]:
+    """The files that earlier runs wrote to the end, as (name, digest)."""
     with suppress(OSError, ValueError):
         found = read_json(folder / _NOTE)
         if (
@@ -273,15 +307,27 @@ def _noted(folder: Path) -> dict[str, str]:
             and found.get("format") == _NOTED
             and isinstance(found.get("sha256"), dict)
         ):
-            return {str(name): str(digest) for name, digest in found["sha256"].items()}
-    return {}
+            return {(str(name), str(digest)) for name, digest in found["sha256"].items()}
+    return set()
+
+
+def _begun(folder: Path) -> set[tuple[str, str]]:
+    """The files that a run wrote which was killed before its note, as (name, digest)."""
+    found = set()
+    with suppress(FileFormatError):
+        for line in read_text(folder / _BEGUN, "note", 100_000_000).splitlines():
+            with suppress(ValueError):  # the last may be half
+                digest, name = line.split(" ", 1)
+                found.add((str(json.loads(name)), digest))
+    return found
 
 
 def _note(folder: Path, names: Sequence[str]) -> None:
     files = {name: file_digest(file) for name, file in _there(folder, names)}
     if files:
-        known = {"format": _NOTED, "sha256": _noted(folder) | files}
+        known = {"format": _NOTED, "sha256": dict(_noted(folder)) | files}
         write_text(folder / _NOTE, json.dumps(known, indent=1) + "\n")
+        (folder / _BEGUN).unlink(missing_ok=True)
 
 
 @contextmanager

@@ -48,7 +48,7 @@ def adapt(function: Callable[[Any], Any], schema: Schema, options: WrapOptions) 
             got = _array(function(table(x.copy())), name)  # its own: it may write to what it is given
         except ModelError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # one that ends is no reason to end with it
             raise ModelError(
                 f"{name} failed on {len(x)} rows: {type(error).__name__}: {first_line(error, 300)} "
                 "It is given an (m, d) array in feature units; wrap(..., takes='frame') gives a table."

@@ -283,7 +283,7 @@ def _ask(ask: Callable[[Any], Any], x: Any, name: str, fixed: bool, hint: str = 
             return padded(ask, x) if fixed else ask(x)
     except ModelError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ModelError(
             f"{name} failed on {x.shape[0]} rows that follow the schema: {type(error).__name__}: "
             f"{first_line(error, 300)} Check that the schema's features, levels and missing values are those it was "

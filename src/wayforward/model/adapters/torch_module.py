@@ -39,7 +39,7 @@ def adapt(module: Any, schema: Schema, options: WrapOptions) -> Adapted:
             rows = torch.tensor(encode(x), dtype=dtype, device=device)  # its own, aligned memory
             try:
                 got = module(rows)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise ModelError(
                     f"{name} failed on a ({len(x)}, {rows.shape[1]}) tensor: {first_line(error).rstrip(' .')}. Without "
                     "an encoder it is given numeric features as they are and one column a level; give "
