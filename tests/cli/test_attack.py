@@ -44,6 +44,13 @@ def test_private_starts_are_drawn_by_a_secret_that_is_kept(shell):
     assert (shell.folder / "one.key").stat().st_mode & 0o077 == 0
     (shell.folder / "bad.key").write_text("secret")
     assert "holds no secret" in shell(f"{ask} --noise-key bad.key", code=2).output
+    told = shell(f"recommend {TABLES} --n 12 --beyond 0.2", code=2)
+    assert "--beyond draws noise by a secret" in told.output
+    shell(f"recommend {TABLES} --n 12 --beyond 0.2 --noise-key one.key --out d.json")
+    shell("evaluate d.json")
+    (shell.folder / "one.key").rename(shell.folder / "away")
+    assert "'one.key' (--noise-key), which is not there" in shell("evaluate d.json", code=2).output
+    (shell.folder / "away").rename(shell.folder / "one.key")
     assert "no budget of privacy" in shell(f"{ask} --noise-key one.key --epsilon -1", code=2).output
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -149,6 +150,24 @@ def test_answers_keep_a_distance_that_is_the_persons_own(mixed: Case) -> None:
     plain = wf.recommend(mixed.problem, mixed.x)
     lead = mixed.problem.bound_target.score(mixed.problem.model.outputs(plain.after[at, 0]))
     assert np.median(lead) < 0.1 < np.median(score)
+
+
+def test_whoever_knows_a_row_does_not_know_its_distance(mixed: Case) -> None:
+    """It hung on the row alone: whoever had the source took it away and copied a line from 30 options."""
+
+    def after(asked: Disclosure) -> np.ndarray:
+        return wf.recommend(mixed.problem.with_(disclosure=asked), mixed.x).after
+
+    held, known = Disclosure(beyond=0.4), Disclosure(beyond=0.4, noise_seed=7)
+    drawn = [
+        after(one) for one in (held, Disclosure(beyond=0.4), known, Disclosure(beyond=0.4, noise_seed=8))
+    ]
+    for i, one in enumerate(drawn):
+        assert not any(np.array_equal(one, other, equal_nan=True) for other in drawn[:i])
+    for again, one in ((replace(held, crowd=0), 0), (Disclosure(beyond=0.4, noise_seed=7), 2)):
+        np.testing.assert_array_equal(after(again), drawn[one])
+    problem = mixed.problem.with_(disclosure=known)
+    assert "noise_seed" not in repr(known) and "secret" not in repr(problem.disclosure.conditions())
 
 
 def test_the_constructor_and_the_copy_ask_for_the_same(mixed: Case) -> None:

@@ -168,8 +168,8 @@ NoiseKey = Annotated[
     Path | None,
     typer.Option(
         "--noise-key",
-        help="Of --epsilon: a file with the secret that the noise is drawn by, made where it is not there. Keep it: "
-        "with it, asking again spends nothing again.",
+        help="Of --epsilon and --beyond: a file with the secret that the noise is drawn by, made where it is not "
+        "there. Keep it, and to yourself: with it, asking again tells no more.",
         rich_help_panel="Disclosure",
     ),
 ]

@@ -74,18 +74,18 @@ class Inputs:
         return None if wanted == Disclosure() else wanted
 
     def disclosure_of(self, schema: Schema, frame: Any) -> Disclosure | None:
-        """Return `disclosure` with the noise of private starts: the same for the same secret, table and epsilon.
+        """Return `disclosure` with its noise: the same for the same secret, table and epsilon.
 
-        Raises: DataError without a --noise-key: each command would spend the budget again, and what a stopped one
-        left would be of other people than what it goes on with.
+        Raises: DataError without a --noise-key: each command would spend the budget again or show the boundary from
+        another distance, and what a stopped one left would be of other noise than what it goes on with.
         """
         wanted = self.disclosure
-        if wanted is None or not wanted.epsilon:
+        if wanted is None or not (wanted.epsilon or wanted.beyond):
             return wanted
         if self.noise_key is None:
             raise DataError(
-                "--epsilon draws noise by a secret, so that asking again spends nothing again. Name a file for it with "
-                "--noise-key; it is made where it is not there."
+                f"{'--epsilon' if wanted.epsilon else '--beyond'} draws noise by a secret, so that asking again tells "
+                "no more. Name a file for it with --noise-key; it is made where it is not there."
             )
         about = [schema.to_dict(), wanted.epsilon, wanted.delta, schema.encode(frame).tobytes().hex()]
         drawn = hashlib.blake2b(
@@ -109,6 +109,11 @@ class Inputs:
         for name in ("train", "people", "schema", "preferences", "noise_key"):
             if name in known:
                 known[name] = Path(known[name])
+        if "noise_key" in known and not known["noise_key"].exists():
+            raise DataError(
+                f"The answer was made with the secret '{known['noise_key']}' (--noise-key), which is not there. Bring "
+                "it back: without it nobody can judge the answer."
+            )
         for name in ("favourable", "robust"):
             known[name] = tuple(known.get(name, ()))
         files = (name for name in known if USES.get(name) is Use.READ)

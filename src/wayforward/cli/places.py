@@ -227,7 +227,7 @@ def folder_beside(path: Path) -> Path:
 # -- folders of several files --------------------------------------------------------------------------------
 
 _NOTE, _NOTED = ".written-by-wayforward.json", "wayforward.written/1"
-_BEGUN = ".begun-by-wayforward"  # a digest and a name a line, each before its file is there: who is killed leaves no note
+_BEGUN = ".begun-by-wayforward"  # "digest name" before each file is there: who is killed leaves no note
 
 
 def require_own_files(folder: Path, names: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ cost and in people who get an option; `wayforward.impact.disclosure.attack` meas
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -49,8 +50,10 @@ class Disclosure:
     beyond: options lie beyond the boundary by this much and up to twice as much, by chance but always the same for
     the same person; log-odds, for a regression its unit. epsilon, delta: methods that start from observed people start
     from made-up ones, (epsilon, delta)-differentially private towards the table (`density.private.private_people`,
-    which bounds and noise_seed are given on to); each problem that is made so spends the budget again. The model, the
-    cost's scales and a crowd's counts are no part of that.
+    which bounds are given on to); each problem that is made so spends the budget again. The model, the cost's scales
+    and a crowd's counts are no part of that. noise_seed: what both kinds of chance hang on, to be kept secret, as
+    whoever knows it can take them away: ``secrets.randbits(64)``, the same for all who are served; left out, drawn for
+    each Disclosure, and whoever is answered under many of them sees where the boundary is.
 
     Example: ``Problem(..., disclosure=Disclosure(crowd=5, grid=0.05, beyond=0.2))``. Raises: ProblemError.
     """
@@ -62,7 +65,8 @@ class Disclosure:
     epsilon: float = 0.0
     delta: float = 1e-6
     bounds: Mapping[str, tuple[float, float]] | None = None
-    noise_seed: int | None = None
+    noise_seed: int | None = field(default=None, repr=False)
+    _drawn: int | None = field(default=None, repr=False, compare=False)
     _crowd: Crowd | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -82,6 +86,8 @@ class Disclosure:
         Accountant(self.epsilon or 1.0, self.delta)
         check_bounds(self.bounds)
         check_noise_seed(self.noise_seed)
+        if self._drawn is None:
+            object.__setattr__(self, "_drawn", secrets.randbits(64))
         steps: list[Any] = [*self.grid.values()] if isinstance(self.grid, Mapping) else [self.grid]
         for step in () if self.grid is None else steps:
             if not (is_number(step) and step > 0):
@@ -143,7 +149,8 @@ class Disclosure:
     def conditions(self) -> tuple[Robust, ...]:
         """Return what the judge asks of every option."""
         crowd = (InCrowd(int(self.crowd), self.together, self._crowd),) if self.crowd else ()
-        return crowd + ((Beyond(float(self.beyond)),) if self.beyond else ())
+        secret = self._drawn if self.noise_seed is None else self.noise_seed
+        return crowd + ((Beyond(float(self.beyond), secret or 0),) if self.beyond else ())
 
     def more_options(self, people: Population, action: Actions) -> np.ndarray:
         """(n, k, d) -> (n, 2k, d): proposals, and the same with numbers moved on to the next value of a crowd."""
@@ -249,10 +256,13 @@ class Beyond(Robust):
     name: ClassVar[str] = "beyond"
 
     least: float
+    secret: int = field(repr=False)
 
     def _distance(self, before: Rows) -> PerRow:
-        """(m,) how far beyond: once to twice `least`, by the person's own row."""
-        return np.asarray(self.least * (1 + spread_evenly(keys_of(before, _TAG), 1, 1)[0, :, 0]))
+        """(m,) how far beyond: once to twice `least`, by the person's own row and what nobody else knows."""
+        return np.asarray(
+            self.least * (1 + spread_evenly(keys_of(before, self.secret ^ _TAG), 1, 1)[0, :, 0])
+        )
 
     def measure(self, problem: Problem, before: Rows, action: Rows, after: Rows) -> PerRow:
         """(m,) score of the rows less what is asked of the person."""

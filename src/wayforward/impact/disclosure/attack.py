@@ -209,7 +209,7 @@ def _own_defences(method: Method) -> dict[str, Disclosure]:
 
 def _measured(disclosure: Disclosure, seed: int) -> Disclosure:
     """Return a defence whose noise hangs on the attack's seed, so that the same attack measures the same."""
-    drawn = disclosure.epsilon and disclosure.noise_seed is None
+    drawn = (disclosure.epsilon or disclosure.beyond) and disclosure.noise_seed is None
     return replace(disclosure, noise_seed=seed) if drawn else disclosure
 
 
