@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 
 import pytest
 
@@ -58,3 +59,22 @@ def test_what_is_no_table_is_not_signed(content: object):
 def test_a_key_of_anything_else_than_bytes_is_told(seed: object):
     with pytest.raises(FileFormatError, match="32 bytes"):
         Signer.from_bytes(seed)
+
+
+def test_a_receipt_is_one_text():
+    """With "content" twice a forged one stood before the signed one and was told to hold; base64 has idle bits."""
+    receipt = Signer.new().sign({"plan": ["Save 200 EUR."]})
+    plain = receipt.to_dict()
+    whole = json.dumps(plain)
+    assert Receipt.from_json(whole).holds() and Receipt.from_json(whole.encode()).holds()
+    forged = '{"content": {"plan": ["PAID"]}, ' + whole[1:]
+    with pytest.raises(FileFormatError, match="cannot be read: 'content' is there twice"):
+        Receipt.from_json(forged)
+    for text in (whole.replace('{"plan"', '{"plan": [], "plan"'), "", "[" * 100_000, b"\xff"):
+        with pytest.raises(FileFormatError, match="This receipt"):
+            Receipt.from_json(text)
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    for name in ("signature", "public_key"):
+        at = plain[name].rstrip("=")
+        others = [plain | {name: at[:-1] + one + plain[name][len(at) :]} for one in letters if one != at[-1]]
+        assert not any(Receipt.from_dict(one).holds() for one in others)

@@ -193,6 +193,9 @@ def test_the_same_by_program(browser, code, services):
     assert api.post("/api/v1/case/what-if", json={"values": {"age": 40}}).status_code == 422
     receipt = api.post("/api/v1/case/receipt", json={"action": plans[0]["action"]}).json()
     assert api.post("/api/v1/receipts/verify", json=receipt).json()["holds"] is True
+    forged = '{"content": {"plan": ["PAID"]}, ' + json.dumps(receipt)[1:]
+    told = api.post("/api/v1/receipts/verify", content=forged, headers={"content-type": "application/json"})
+    assert told.status_code == 422 and "there twice" in told.text
     assert "Your answer" in api.get("/api/v1/case/letter").json()["text"]
     assert api.delete("/api/v1/case").status_code == 204
     assert api.get("/api/v1/case").status_code == 401

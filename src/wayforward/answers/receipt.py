@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wayforward.errors import FileFormatError, require, shown
+from wayforward.model.ubjson import unique
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -79,11 +80,11 @@ class Receipt:
         if public_key is not None and public_key != self.public_key:
             return False
         try:
-            raw = base64.b64decode(self.public_key, validate=True)
+            raw = _bytes(self.public_key)
             key = Ed25519PublicKey.from_public_bytes(raw)
             if _small_order(raw):
                 return False
-            key.verify(base64.b64decode(self.signature, validate=True), canonical(self.content))
+            key.verify(_bytes(self.signature), canonical(self.content))
         except (InvalidSignature, binascii.Error, ValueError, FileFormatError):
             return False
         return True
@@ -97,6 +98,20 @@ class Receipt:
             "signature": self.signature,
             "public_key": self.public_key,
         }
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Receipt:
+        """Read the text of a receipt; see `from_dict`. An entry that stands twice is refused: a reader of the first and
+        a reader of the last would see different receipts. Raises: FileFormatError.
+        """
+        try:
+            return cls.from_dict(json.loads(text, object_pairs_hook=unique))
+        except (ValueError, RecursionError) as error:
+            why = str(error) if "twice" in str(error) else "it is no JSON"
+            raise FileFormatError(
+                f"This receipt cannot be read: {why}. Give the whole of it as it was handed out, from the first brace "
+                "to the last."
+            ) from None
 
     @classmethod
     def from_dict(cls, data: Any) -> Receipt:
@@ -118,6 +133,14 @@ class Receipt:
                 f"This receipt has the entry {shown(added)}, which nobody signed. Give the file as it was handed out."
             )
         return cls(dict(content), signature, key)
+
+
+def _bytes(text: str) -> bytes:
+    """Base64 in its one form; others of the same bytes would be other texts of one receipt. Raises: ValueError."""
+    raw = base64.b64decode(text, validate=True)
+    if base64.b64encode(raw).decode() != text:
+        raise ValueError("not as base64 is written")
+    return raw
 
 
 class Signer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
@@ -164,11 +163,10 @@ def verify_sent(request: Request, to: Given, at: Anybody) -> Response:
     text = str(at.form.get("text", ""))[:100_000]
     found, detail = None, ""
     try:
-        found = Receipt.from_dict(json.loads(text))
-    except (ValueError, RecursionError):
-        detail = gettext("This cannot be read. Paste the whole receipt, from the first brace to the last.")
+        found = Receipt.from_json(text)
     except FileFormatError as error:
-        detail = str(error)
+        unread = gettext("This cannot be read. Paste the whole receipt, from the first brace to the last.")
+        detail = unread if "cannot be read" in str(error) else str(error)
     holds = None if found is None else found.holds(to.keys.signer.public_key)
     return show(
         request, "verify.html", 422 if detail else 200, text=text, holds=holds, receipt=found, detail=detail
