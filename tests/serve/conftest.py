@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -118,12 +119,12 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.fixture
-def services(database: str, empty: Path, tmp_path: Path, warm: tuple[Given, Projects]) -> Iterator[Services]:
+@contextmanager
+def deployed(database: str, folder: Path, empty: Path, warm: tuple[Given, Projects]) -> Iterator[Services]:
     """The services of a fresh deployment with one published model and an account of each role."""
     if database.startswith("sqlite:///"):  # making the tables has tests of its own
         shutil.copy(empty, database.removeprefix("sqlite:///"))
-    found = Services.at(ServeSettings(home=tmp_path / "home", database=database, contact="Ms Roe, room 3"))
+    found = Services.at(ServeSettings(home=folder / "home", database=database, contact="Ms Roe, room 3"))
     with found.database.session() as session:
         file, shared = warm
         found.projects._warm = shared._warm  # what was read for one test is ready for the next
@@ -133,6 +134,13 @@ def services(database: str, empty: Path, tmp_path: Path, warm: tuple[Given, Proj
             accounts.add_user(session, role.value, role.value, PASSWORD)
     yield found
     found.database.close()
+
+
+@pytest.fixture
+def services(database: str, empty: Path, tmp_path: Path, warm: tuple[Given, Projects]) -> Iterator[Services]:
+    """A fresh deployment for each test."""
+    with deployed(database, tmp_path, empty, warm) as found:
+        yield found
 
 
 @pytest.fixture

@@ -34,6 +34,7 @@ from wayforward.serve.permissions import Act
 from wayforward.serve.storage.tables import Job
 from wayforward.serve.worker import run
 
+from .conftest import deployed
 from .test_client import token
 from .test_jobs import user
 
@@ -81,59 +82,111 @@ def api(services, browser):
     return lambda path, headers=None, **query: one.get(f"/api/v1{path}", params=query, headers=headers)
 
 
-@pytest.fixture
-def two(services, model, tmp_path):
-    """Two audits of the same people: at the model's own threshold, and at one that is harder to meet; in each group so
-    many fare otherwise that both are told."""
-    people = table(tmp_path / "people.csv", n=640)
-    return audited(services, model, people), audited(services, model, people, threshold=0.9)
+class TestTwoAudits:
+    """What is read of two audits, which are made once: reading them changes nothing of theirs."""
 
+    @pytest.fixture(scope="class")
+    @classmethod
+    def services(cls, tmp_path_factory, empty, warm):
+        """One deployment for all that read."""
+        folder = tmp_path_factory.mktemp("two")
+        with deployed(f"sqlite:///{folder / 'wayforward.db'}", folder, empty, warm) as found:
+            yield found
 
-def test_audits_stand_side_by_side_on_the_page_in_the_table_and_for_programs(services, two, auditor, api):
-    text = auditor.get_page("/staff/audits")
-    assert all(f'value="{id}"' in text for id in two)
-    query = f"audit={two[1]}&audit={two[0]}&by=age&measure=refused"
-    text = auditor.get_page(f"/staff/audits?{query}")
-    assert (
-        text.count("checked") == 2
-        and '<option value="age" selected>Age</option>' in text
-        and "threshold 0.9" in text
-    )
-    rows = list(csv.DictReader(io.StringIO(auditor.get_page(f"/staff/audits.csv?{query}"))))
-    assert len(rows) == 8 and [row["group"] for row in rows[:2]] == ["everybody", "everybody"]
-    assert [row["threshold"] for row in rows[:2]] == ["", "0.9"]
-    wanted = api("/audits/figures", audit=list(two), by="age", measure="refused")
-    assert wanted.status_code == 200
-    cells = wanted.json()["rows"][0]["cells"]
-    assert [f"{cell['value']}" for cell in cells] == [row["value"] for row in rows[:2]]
-    with services.database.session(write=False) as session:
-        found = [audits.numbers(services.jobs, session, id) for id in two]
-    assert [one["overall"]["figures"]["refused"]["value"] for one in found] == [
-        cell["value"] for cell in cells
-    ]
-    assert cells[1]["value"] > cells[0]["value"]
-    gap = wanted.json()["last_less_first"][0]
-    assert gap["value"] == pytest.approx(cells[1]["value"] - cells[0]["value"])
-    assert f"{100 * gap['value']:.1f} points" in text
-    german = auditor.get(f"/staff/audits?{query}", headers={"accept-language": "de"}).text
-    assert "Audits vergleichen" in german and f"{100 * gap['value']:.1f}".replace(".", ",") in german
+    @pytest.fixture(scope="class")
+    @classmethod
+    def two(cls, services, tmp_path_factory):
+        """Two audits of the same people: at the model's own threshold, and at one that is harder to meet; in each group
+        so many fare otherwise that both are told."""
+        model = next(
+            path.name for path in services.projects.folder.iterdir() if not path.name.startswith(".")
+        )
+        people = table(tmp_path_factory.mktemp("people") / "people.csv", n=640)
+        return audited(services, model, people), audited(services, model, people, threshold=0.9)
 
+    def test_audits_stand_side_by_side_on_the_page_in_the_table_and_for_programs(
+        self, services, two, auditor, api
+    ):
+        text = auditor.get_page("/staff/audits")
+        assert all(f'value="{id}"' in text for id in two)
+        query = f"audit={two[1]}&audit={two[0]}&by=age&measure=refused"
+        text = auditor.get_page(f"/staff/audits?{query}")
+        assert (
+            text.count("checked") == 2
+            and '<option value="age" selected>Age</option>' in text
+            and "threshold 0.9" in text
+        )
+        rows = list(csv.DictReader(io.StringIO(auditor.get_page(f"/staff/audits.csv?{query}"))))
+        assert len(rows) == 8 and [row["group"] for row in rows[:2]] == ["everybody", "everybody"]
+        assert [row["threshold"] for row in rows[:2]] == ["", "0.9"]
+        wanted = api("/audits/figures", audit=list(two), by="age", measure="refused")
+        assert wanted.status_code == 200
+        cells = wanted.json()["rows"][0]["cells"]
+        assert [f"{cell['value']}" for cell in cells] == [row["value"] for row in rows[:2]]
+        with services.database.session(write=False) as session:
+            found = [audits.numbers(services.jobs, session, id) for id in two]
+        assert [one["overall"]["figures"]["refused"]["value"] for one in found] == [
+            cell["value"] for cell in cells
+        ]
+        assert cells[1]["value"] > cells[0]["value"]
+        gap = wanted.json()["last_less_first"][0]
+        assert gap["value"] == pytest.approx(cells[1]["value"] - cells[0]["value"])
+        assert f"{100 * gap['value']:.1f} points" in text
+        german = auditor.get(f"/staff/audits?{query}", headers={"accept-language": "de"}).text
+        assert "Audits vergleichen" in german and f"{100 * gap['value']:.1f}".replace(".", ",") in german
 
-def test_of_few_people_nothing_is_told_anywhere(services, two):
-    for id in two:
-        for name in ("audit.html", "audit.json", "cases.json"):
-            text = (services.jobs.folder / id / name).read_text()
-            told = re.sub(r"[^\n]*left out, with fewer[^\n]*", "", text)
-            groups = re.findall(r'"group": "([^"]*)"|<th scope="row">([^<]*)', told)
-            assert not any("other" in part and "b>" in part for pair in groups for part in pair)
-        found = json.loads((services.jobs.folder / id / "audit.json").read_text())
-        assert {one["name"] for one in found["attributes"]} == {"age"}  # of "home" one group would be left
-        for one in found["attributes"]:
-            assert all(group["people"] >= FEWEST for group in one["groups"])
-            for name in audits.MEASURES:
-                shown = [n for group in one["groups"] if (n := group["figures"][name]["n"])]
-                rest = found["overall"]["figures"][name]["n"] - sum(shown)
-                assert all(n >= FEWEST for n in shown) and (not rest or rest >= FEWEST or not shown)
+    def test_of_few_people_nothing_is_told_anywhere(self, services, two):
+        for id in two:
+            for name in ("audit.html", "audit.json", "cases.json"):
+                text = (services.jobs.folder / id / name).read_text()
+                told = re.sub(r"[^\n]*left out, with fewer[^\n]*", "", text)
+                groups = re.findall(r'"group": "([^"]*)"|<th scope="row">([^<]*)', told)
+                assert not any("other" in part and "b>" in part for pair in groups for part in pair)
+            found = json.loads((services.jobs.folder / id / "audit.json").read_text())
+            assert {one["name"] for one in found["attributes"]} == {
+                "age"
+            }  # of "home" one group would be left
+            for one in found["attributes"]:
+                assert all(group["people"] >= FEWEST for group in one["groups"])
+                for name in audits.MEASURES:
+                    shown = [n for group in one["groups"] if (n := group["figures"][name]["n"])]
+                    rest = found["overall"]["figures"][name]["n"] - sum(shown)
+                    assert all(n >= FEWEST for n in shown) and (not rest or rest >= FEWEST or not shown)
+
+    def test_single_cases_tell_how_somebody_fared_and_no_value(self, services, two, auditor, api):
+        cases = api(f"/audits/{two[0]}/cases").json()
+        with services.database.session(write=False) as session:
+            answered = audits.numbers(services.jobs, session, two[0])["answered"]
+        assert len(cases) == min(answered, audits.MOST_CASES) == len({one["case"] for one in cases})
+        some = next(one for one in cases if one["outcome"] == "FOUND" and one["changes"])
+        assert {part["feature"] for part in some["changes"]} <= {"income", "debt", "home"}
+        assert all(
+            part["direction"] == {"income": "up", "debt": "down"}.get(part["feature"], "other")
+            for part in some["changes"]
+        )
+        assert set(some) == {"case", "groups", "outcome", "cost", "dearer_than", "changes"}
+        assert auditor.get_page(f"/staff/audits/{two[0]}/cases").count('<tr><th scope="row">') == len(cases)
+        text = auditor.get_page(f"/staff/audits/{two[0]}/cases/{some['case']}")
+        assert some["case"] in text and "has a plan that works" in text.lower()
+        assert api(f"/audits/{two[0]}/cases/{some['case']}").json() == some
+        auditor.get_page(f"/staff/audits/{two[0]}/cases/000000000000", 404)
+        report = auditor.get_page(f"/staff/jobs/{two[0]}/audit.html")
+        assert api(f"/audits/{two[0]}/report").text == report
+        assert api(f"/audits/{two[0]}").json()["n"] == 640
+
+    def test_who_may_not_and_what_is_not_there(self, services, two, browser):
+        researcher = browser().log_in("researcher")
+        for path in ("", ".csv", f"/{two[0]}/cases", f"/{two[0]}/cases/0", f"/{two[0]}/numbers.json"):
+            researcher.get_page(f"/staff/audits{path}", 403)
+        with services.database.session(write=False) as session:
+            with pytest.raises(NoSuchJob, match="no finished audit 'x'"):
+                audits.view(services.jobs, session, ["x"])
+            with pytest.raises(DataError, match="one to 12"):
+                audits.view(services.jobs, session, [])
+            with pytest.raises(DataError, match="do not all compare along 'sex'"):
+                audits.view(services.jobs, session, two, "sex")
+            with pytest.raises(DataError, match="no measure 'fair'"):
+                audits.view(services.jobs, session, two, "", "fair")
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -282,43 +335,6 @@ def test_a_difference_of_two_audits_is_newcombes():
     hit, first = np.r_[np.arange(70) < 56, np.arange(80) < 48], np.arange(150) < 70
     assert got.low == pytest.approx(rate_gap(hit, first, ~first)[0].low)
     assert one.less(replace(two, value=None)).value is None
-
-
-def test_single_cases_tell_how_somebody_fared_and_no_value(services, two, auditor, api):
-    cases = api(f"/audits/{two[0]}/cases").json()
-    with services.database.session(write=False) as session:
-        answered = audits.numbers(services.jobs, session, two[0])["answered"]
-    assert len(cases) == min(answered, audits.MOST_CASES) == len({one["case"] for one in cases})
-    some = next(one for one in cases if one["outcome"] == "FOUND" and one["changes"])
-    assert {part["feature"] for part in some["changes"]} <= {"income", "debt", "home"}
-    assert all(
-        part["direction"] == {"income": "up", "debt": "down"}.get(part["feature"], "other")
-        for part in some["changes"]
-    )
-    assert set(some) == {"case", "groups", "outcome", "cost", "dearer_than", "changes"}
-    assert auditor.get_page(f"/staff/audits/{two[0]}/cases").count('<tr><th scope="row">') == len(cases)
-    text = auditor.get_page(f"/staff/audits/{two[0]}/cases/{some['case']}")
-    assert some["case"] in text and "has a plan that works" in text.lower()
-    assert api(f"/audits/{two[0]}/cases/{some['case']}").json() == some
-    auditor.get_page(f"/staff/audits/{two[0]}/cases/000000000000", 404)
-    report = auditor.get_page(f"/staff/jobs/{two[0]}/audit.html")
-    assert api(f"/audits/{two[0]}/report").text == report
-    assert api(f"/audits/{two[0]}").json()["n"] == 640
-
-
-def test_who_may_not_and_what_is_not_there(services, two, browser):
-    researcher = browser().log_in("researcher")
-    for path in ("", ".csv", f"/{two[0]}/cases", f"/{two[0]}/cases/0", f"/{two[0]}/numbers.json"):
-        researcher.get_page(f"/staff/audits{path}", 403)
-    with services.database.session(write=False) as session:
-        with pytest.raises(NoSuchJob, match="no finished audit 'x'"):
-            audits.view(services.jobs, session, ["x"])
-        with pytest.raises(DataError, match="one to 12"):
-            audits.view(services.jobs, session, [])
-        with pytest.raises(DataError, match="do not all compare along 'sex'"):
-            audits.view(services.jobs, session, two, "sex")
-        with pytest.raises(DataError, match="no measure 'fair'"):
-            audits.view(services.jobs, session, two, "", "fair")
 
 
 def test_two_close_thresholds_do_not_tell_of_few(services, model, tmp_path):
