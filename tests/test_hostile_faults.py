@@ -236,6 +236,14 @@ def test_pipes_and_devices_are_no_files(tmp_path, kind):
     ):
         with pytest.raises(FileFormatError, match=r"file\.json"):
             read()
+    from wayforward.data.user_tables import read_table
+
+    table = path.with_suffix(".csv")
+    path.rename(table)
+    for look in (lambda: read_table(table), lambda: wf.Recourse.load(table)):
+        with pytest.raises(WayforwardError, match="is a pipe or a device, and no file"):
+            look()
+    table.rename(path)
     with pytest.raises(OSError, match="no file"):
         read_json(path)
     with pytest.raises(ValueError, match="no file"):
@@ -478,17 +486,22 @@ def test_a_terminal_shows_brackets_and_obeys_nothing(question, capsys):
 # -- tables as other programs write them ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["crlf", "bom", "latin"])
+@pytest.mark.parametrize("how", ["crlf", "bom", "latin", "utf-16"])
 def test_tables_as_other_programs_write_them(tmp_path, how):
     from wayforward.data.user_tables import read_table
 
     text = "name,a\nRené,1\nZoë,2\n"
     made = {"crlf": text.replace("\n", "\r\n").encode(), "bom": b"\xef\xbb\xbf" + text.encode()}
+    made["utf-16"] = text.encode("utf-16")
     (tmp_path / "t.csv").write_bytes(made.get(how, text.encode("latin-1")))
     if how == "latin":
         with pytest.raises(
             FileFormatError, match="'t.csv' is not UTF-8: it has the byte 0xe9. Save it as UTF-8"
         ):
+            read_table(tmp_path / "t.csv")
+        return
+    if how == "utf-16":
+        with pytest.raises(FileFormatError, match="iconv -f utf-16"):
             read_table(tmp_path / "t.csv")
         return
     got = read_table(tmp_path / "t.csv")

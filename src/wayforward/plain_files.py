@@ -47,6 +47,13 @@ def name_of(path: str | Path) -> str:
     return Path(path).name or str(path)
 
 
+def no_file(path: str | Path) -> str:
+    """What to say of a path at which there is no file to be read."""
+    if os.path.exists(path) and not os.path.isdir(path):
+        return f"'{name_of(path)}' is a pipe or a device, and no file. Write what it holds to a file, and name that."
+    return f"There is no file '{name_of(path)}'. Check the path."
+
+
 def require_regular(path: str | Path) -> os.stat_result:
     """Look at a file without opening it: a pipe would wait for ever, and a device never ends.
 

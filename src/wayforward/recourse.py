@@ -30,7 +30,7 @@ from wayforward.errors import (
     shown,
 )
 from wayforward.lazy import cached_property, hook
-from wayforward.plain_files import as_path, name_of, read_json, write_text, written
+from wayforward.plain_files import as_path, name_of, no_file, read_json, write_text, written
 from wayforward.public import public
 from wayforward.recourse_meta import require_meta
 from wayforward.regions import Regions
@@ -675,7 +675,7 @@ class Recourse:
     @classmethod
     def _loaded(cls, path: Path) -> Recourse:
         if not path.is_file():
-            raise FileFormatError(f"There is no file '{name_of(path)}'. Check the path.")
+            raise FileFormatError(no_file(path))
         if path.suffix not in (".json", ".parquet"):
             raise FileFormatError(f"Recourse is read from .json or .parquet; got '{name_of(path)}'.")
         try:

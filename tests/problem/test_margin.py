@@ -82,7 +82,7 @@ def test_a_problem_that_asks_for_a_margin_gets_it_from_every_option(kind, world)
     asked = problem(margin=0.9)
     assert asked.robust is not None
     assert wf.recommend(asked, np.array([[495.0, 0.0]]), k=2).margin[0, :2].min() >= 0.9
-    with pytest.raises(ProblemError, match="share"):
+    with pytest.raises(ProblemError, match="margin"):
         problem(margin=1.5)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from wayforward.errors import DataError, FileFormatError, MissingExtra, did_you_mean, require
 from wayforward.model.zoo import label_gaps
-from wayforward.plain_files import bounded_lines, require_once
+from wayforward.plain_files import bounded_lines, no_file, require_once
 
 MOST_VALUES = 200_000_000  # rows times columns of a table that is read whole: 1.6 GB of numbers
 
@@ -26,7 +26,7 @@ def read_table(path: Path) -> Any:
     if path.is_dir():
         raise DataError(f"'{path}' is a folder. Name a file in it.")
     if not path.is_file():
-        raise DataError(f"There is no file '{path}'. Check the path.")
+        raise DataError(no_file(path))
     name = path.name.lower().removesuffix(".gz")
     kind = next((k for k in ("csv", "tsv", "parquet") if name.endswith(f".{k}")), None)
     if kind is None:
@@ -40,8 +40,10 @@ def read_table(path: Path) -> Any:
         raise
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
+        with path.open("rb") as file:
+            code = "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "latin1"
         raise FileFormatError(
-            f"'{path.name}' is not UTF-8: it has the byte 0x{byte:02x}. Save it as UTF-8 (iconv -f latin1 -t utf-8)."
+            f"'{path.name}' is not UTF-8: it has the byte 0x{byte:02x}. Save it as UTF-8 (iconv -f {code} -t utf-8)."
         ) from None
     except Exception as error:  # polars and pyarrow have error trees of their own
         why = _first_line(error, path)

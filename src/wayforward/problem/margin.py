@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wayforward.errors import ProblemError, is_number, shown
 from wayforward.problem.robust import UnderNoise
 from wayforward.shapes import Costs, PerFeature, PerRow, Rows, Who
 
@@ -33,7 +34,9 @@ def meaningful_step(problem: Problem) -> PerFeature:
 
 
 def small_errors(problem: Problem, share: float) -> UnderNoise:
-    """The condition that an option holds in this share of plans alike; not fitted yet."""
+    """The condition that an option holds in this share of plans alike; not fitted yet. Raises: ProblemError."""
+    if not (is_number(share) and 0 < share < 1):
+        raise ProblemError(f"margin={shown(share)} is no share between 0 and 1, such as 0.9.")
     width = problem.range_widths
     size = meaningful_step(problem) / np.where(width > 0, width, 1.0) / 2
     sigma = {name: float(size[j]) for j, name in enumerate(problem.schema.names) if size[j] > 0}
