@@ -215,7 +215,7 @@ def labels_in(classes: Any, least: int = 2) -> tuple[Any, ...]:
     return listed
 
 
-def first_line(error: Exception, most: int = 200) -> str:
+def first_line(error: BaseException, most: int = 200) -> str:
     """The start of what another library says about an error, or its type."""
     text = str(error).strip()
     return text.splitlines()[0][:most] if text else type(error).__name__
