@@ -279,8 +279,11 @@ def test_nothing_of_a_person_is_readable_at_rest(browser, code, services, tmp_pa
     one.submit("/case/limits", **{"high-0": "4,321"})
     one.submit("/case/limits", 422, **{"high-0": "9876 parrots"})
     services.database.close()
+    # models, and those trained again, are of the table alone; their files number objects by where they lay in memory
     files = b"".join(
-        path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and "models" not in path.parts
+        path.read_bytes()
+        for path in tmp_path.rglob("*")
+        if path.is_file() and not {"models", "retrained"} & set(path.parts)
     )
     for value in (str(PLANTED - 1000), "4321", "4,321", "parrots", code, code.replace("-", "")):
         assert value.encode() not in files and value not in caplog.text
