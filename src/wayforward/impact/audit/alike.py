@@ -18,6 +18,8 @@ from wayforward.impact.audit.comparison import (
     pairs_of,
     side_name,
     sides_of,
+    tells_of_few,
+    told_of,
 )
 from wayforward.impact.audit.figures import GroupFigures, Measured
 from wayforward.impact.audit.result import AttributeAudit
@@ -61,12 +63,18 @@ def _crossings(
 ) -> dict[tuple[str, str], tuple[GroupFigures, ...]]:
     """Return the parts where two attributes meet as an audit tells them, or would: (attribute, other) -> parts."""
     published = {one.name: one.groups for one in audits if one.crossed}
+    told = told_of(measured, audits)
     out = {}
     for a, b in itertools.combinations(measured.attributes, 2):
         if measured.fewest > FEWEST and cells_of_few(a, b, measured.fewest):
             continue  # nothing is told of such parts
         crossed = a.cross(b)
-        parts = published.get(crossed.name) or crossing_figures(measured, crossed, (a, b), audits)
+        parts = published.get(crossed.name)
+        if parts is None:
+            parts = crossing_figures(measured, crossed, (a, b), audits)
+            if tells_of_few(measured, [*told, (crossed, parts)]):
+                continue
+            told.append((crossed, parts))
         table = np.arange(len(parts)).reshape(a.n_groups, b.n_groups)
         out[a.name, b.name] = parts
         out[b.name, a.name] = tuple(parts[g] for g in table.T.ravel())

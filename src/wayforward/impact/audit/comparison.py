@@ -11,6 +11,7 @@ from wayforward.groups import Groups
 from wayforward.impact.audit.agreement import Agreement, agreement
 from wayforward.impact.audit.figures import RATES, GroupFigures, Measured, group_figures
 from wayforward.impact.audit.gaps import Gap, mean_gap, rate_gap
+from wayforward.impact.audit.nearly_alike import parts_of_few
 from wayforward.impact.audit.result import AttributeAudit
 from wayforward.impact.audit.suppression import (
     Crossing,
@@ -81,6 +82,44 @@ def crossing_figures(
 ) -> tuple[GroupFigures, ...]:
     """Return what may be told of each part where two attributes meet, beside what is told of both."""
     return _figures(measured, crossed, parts, beside)[0]
+
+
+Told = tuple[Groups, Sequence[GroupFigures]]  # an attribute, or parts of two, and what is told of each group
+
+
+def told_of(measured: Measured, audits: Sequence[AttributeAudit]) -> list[Told]:
+    """Return what is told of each attribute, and of parts where two meet."""
+    known = {one.name: one for one in measured.attributes}
+    crossed = (a.cross(b) for a, b in itertools.combinations(measured.attributes, 2))
+    known |= {one.name: one for one in crossed}
+    return [(known[one.name], one.groups) for one in audits]
+
+
+def tells_of_few(measured: Measured, told: Sequence[Told]) -> bool:
+    """Does all that is told of groups and parts together tell of one or two people?
+
+    Each attribute with its parts is guarded by itself; several together may tell what none of them does.
+    """
+    every = np.arange(len(measured.x))
+    for at, metric in (
+        (every, "refused"),
+        (measured.who, "usable"),
+        (measured.who[measured.has_cost], "cost"),
+    ):
+        labels = []
+        for groups, shown in told:
+            hidden = [g for g, f in enumerate(shown) if not is_told(f, metric)]
+            labels.append(np.where(np.isin(groups.member[at], hidden), -1, groups.member[at]))
+        if len(at) and parts_of_few(np.stack(labels, 1), FEWEST).any():
+            return True
+    return False
+
+
+def is_told(one: GroupFigures, metric: str) -> bool:
+    """Is a sum over the people of a group told: who is refused, who has a plan, what plans cost?"""
+    if one.hidden or (metric != "refused" and one.counts_withheld):
+        return False
+    return metric != "cost" or one.figures["cost"].n > 0
 
 
 def _figures(

@@ -25,7 +25,7 @@ from wayforward.errors import (
 from wayforward.evaluate import evaluate
 from wayforward.groups import Groups, attributes
 from wayforward.impact.audit.alike import with_alike
-from wayforward.impact.audit.comparison import compare
+from wayforward.impact.audit.comparison import compare, is_told, tells_of_few, told_of
 from wayforward.impact.audit.figures import (
     Measured,
     Progress,
@@ -35,6 +35,7 @@ from wayforward.impact.audit.figures import (
 )
 from wayforward.impact.audit.fixed import fixed_by_group, verdicts_of
 from wayforward.impact.audit.gaps import Correction, corrected
+from wayforward.impact.audit.nearly_alike import few_between
 from wayforward.impact.audit.proved import proved_by_group
 from wayforward.impact.audit.result import AttributeAudit, Audit, with_corrections
 from wayforward.impact.audit.robustness import robustness_by_group
@@ -44,6 +45,7 @@ from wayforward.impact.audit.summary_lines import summarisers_of, with_line_gaps
 from wayforward.impact.audit.suppression import (
     cells_of_few,
     left_alone,
+    nearly_alike_note,
     quoted_list,
     without_people,
     without_small_groups,
@@ -65,6 +67,7 @@ from wayforward.workers import check_workers
 if TYPE_CHECKING:
     from wayforward.impact.summaries import Summariser
     from wayforward.methods import Method
+    from wayforward.recourse import Recourse
     from wayforward.schema import Schema
     from wayforward.workers import Kind
 
@@ -168,16 +171,9 @@ def audit(
         if fewest > FEWEST:  # of those who could be read there may be fewer
             attributes = _large_enough(attributes, fewest, left_out)
         preferences = None if preferences is None else preferences.take(read)
-    gone, notes = left_alone(attributes, smallest)
-    if gone.any():
-        left_out += notes
-        rest = np.flatnonzero(~gone)
-        x, attributes = x[rest], [one.take(rest) for one in attributes]
-        preferences = None if preferences is None else preferences.take(rest)
-        if len(rest) < fewest:
-            raise DataError(
-                f"An audit of {len(rest)} people would tell of each. Give groups of more people, or other ones."
-            )
+    rest, attributes = _with_enough(np.arange(len(x)), attributes, smallest, fewest, left_out)
+    if len(rest) < len(x):
+        x, preferences = x[rest], None if preferences is None else preferences.take(rest)
     refused, who = _refused(problem, x, most, seed)
     if fewest > FEWEST and len(who) < fewest:
         raise DataError(
@@ -190,13 +186,21 @@ def audit(
         budget=budget, preferences=None if preferences is None else preferences.take(who), progress=say or _silent,
     )  # fmt: skip
     measured.notes.extend(left_out)
+    told = [compare(measured, one) for one in measured.attributes]
+    while (few := _told_apart(measured, told)).any():
+        measured = _without(measured, few)
+        told = [compare(measured, one) for one in measured.attributes]
+    x, refused, who = measured.x, measured.refused, measured.who
     if see is not None:
         see(measured)
     measured = _with_second_method(measured, second)
-    chosen = _attributes(measured, intersections, fewest)
-    audits: list[AttributeAudit] = []
-    for one, parts in chosen:
-        audits.append(compare(measured, one, parts, audits))
+    audits = told
+    for one, parts in _intersections(measured, fewest) if intersections else ():
+        found = compare(measured, one, parts, audits)
+        if tells_of_few(measured, told_of(measured, [*audits, found])):
+            measured.notes.append(Translatable(partial(_parts_beside_others, one.name)))
+        else:
+            audits.append(found)
     audits = with_alike(audits, measured)
     audits = [_with_twins(one, measured, twins_of) for one in audits]
     if society:
@@ -296,6 +300,17 @@ def _measured(
         x[who], 1, preferences=preferences, seed=seed, budget=budget,
         progress=lambda done, total: progress("looking for plans", done, total),
     )  # fmt: skip
+    return _judged(
+        problem, chosen, x, refused, who, recourse, seed=seed, budget=budget, preferences=preferences,
+        progress=progress, **given,
+    )  # fmt: skip
+
+
+def _judged(
+    problem: Problem, chosen: Method, x: People, refused: PersonMask, who: Ints, recourse: Recourse, *, seed: int,
+    budget: int | None, preferences: Preferences | None, progress: Progress, **given: Any,
+) -> Measured:  # fmt: skip
+    """Judge the plans of the people at positions who, and choose common budgets from what these cost."""
     progress("measuring", 0, 1)
     density = "world" if knows_density(problem, x) else None
     with use_language("en"):  # its notes
@@ -316,6 +331,79 @@ def _measured(
         problem, chosen, x, refused, who, recourse, judged, measures, budgets=budgets, grid=grid, seed=seed,
         budget=budget, preferences=preferences, progress=progress, notes=notes, **given,
     )  # fmt: skip
+
+
+def _with_enough(
+    rest: Ints, attributes: Sequence[Groups], smallest: int, fewest: int, notes: list[str]
+) -> tuple[Ints, list[Groups]]:
+    """Return which of people (n,) stay, and attributes of these, so that no few follow from others; note who does not.
+
+    Raises: DataError where too few stay.
+    """
+    attributes = list(attributes)
+    while True:
+        gone, more = left_alone(attributes, smallest, fewest)
+        if not gone.any():
+            return rest, attributes
+        notes += more
+        stay = np.flatnonzero(~gone)
+        rest, attributes = rest[stay], [one.take(stay) for one in attributes]
+        if len(rest) < fewest:
+            raise DataError(
+                f"An audit of {len(rest)} people would tell of each. Give groups of more people, or other ones."
+            )
+        if fewest == FEWEST:
+            return rest, attributes
+        attributes = _large_enough(attributes, fewest, notes)
+
+
+def _told_apart(measured: Measured, told: Sequence[AttributeAudit]) -> PersonMask:
+    """Return who (n,) bool, few, follows from what is told of the groups of several attributes: how those answered
+    ended, or what plans cost; a note says so.
+
+    Who has a plan is known to whoever asks what one costs: so is who is left out for it.
+    """
+    figures = {one.name: one.groups for one in told}
+    out = np.zeros(len(measured.x), dtype=bool)
+    every = np.ones(len(measured.who), dtype=bool)
+    for some, metric in ((every, "usable"), (measured.has_cost, "cost")):
+        at = measured.who[some]
+        labels = []
+        for one in measured.attributes:
+            hidden = [g for g, f in enumerate(figures[one.name]) if not is_told(f, metric)]
+            labels.append(np.where(np.isin(one.member[at], hidden), -1, one.member[at]))
+        few, which = few_between(labels, measured.fewest)
+        if which:
+            out[at[few]] = True
+            names = [measured.attributes[place].name for place in which]
+            measured.notes.append(nearly_alike_note(names, int(few.sum())))
+            return out
+    return out
+
+
+def _without(measured: Measured, few: PersonMask) -> Measured:
+    """Return what was measured without few people (n,) bool, and whom that leaves alone. Raises: DataError where nobody
+    of those answered is left."""
+    stay = np.flatnonzero(~few)
+    notes: list[str] = []
+    rest, attributes = _with_enough(
+        stay, [one.take(stay) for one in measured.attributes], measured.smallest, measured.fewest, notes
+    )
+    kept = np.isin(np.arange(len(measured.x)), rest)
+    mine = np.flatnonzero(kept[measured.who])
+    if len(mine) < measured.fewest:
+        raise DataError(
+            f"Only {len(mine)} of those answered would not be told apart. Give attributes of other people."
+        )
+    wishes = measured.preferences
+    again = _judged(
+        measured.problem, measured.method, measured.x[rest], measured.refused[rest],
+        np.searchsorted(rest, measured.who[mine]), measured.recourse[mine], seed=measured.seed, budget=measured.budget,
+        preferences=None if wishes is None else wishes.take(mine), progress=measured.progress, attributes=attributes,
+        smallest=measured.smallest, fewest=measured.fewest,
+    )  # fmt: skip
+    again.notes[:] = list(dict.fromkeys([*measured.notes, *again.notes, *notes]))
+    return again
 
 
 def _budgets(cost: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -385,16 +473,18 @@ def _parts_of_few(name: str, fewest: int) -> str:
     )
 
 
+def _parts_beside_others(name: str) -> str:
+    return gettext("{name}: left out, or what is told would tell of one or two people.", name=name)
+
+
 def _many_parts(name: str, n: int) -> str:
     return gettext("{name} has {n} parts, too many to compare. Make fewer groups.", name=name, n=n)
 
 
-def _attributes(
-    measured: Measured, intersections: bool, fewest: int
-) -> list[tuple[Groups, tuple[Groups, Groups] | None]]:
-    """Return each attribute, then each intersection with the two it is of; a note where it has too many parts."""
-    out: list[tuple[Groups, tuple[Groups, Groups] | None]] = [(one, None) for one in measured.attributes]
-    for a, b in itertools.combinations(measured.attributes, 2) if intersections else ():
+def _intersections(measured: Measured, fewest: int) -> list[tuple[Groups, tuple[Groups, Groups]]]:
+    """Return each intersection with the two attributes it is of; a note where it has too many parts."""
+    out: list[tuple[Groups, tuple[Groups, Groups]]] = []
+    for a, b in itertools.combinations(measured.attributes, 2):
         crossed = a.cross(b)
         if fewest > FEWEST and cells_of_few(a, b, fewest):
             measured.notes.append(Translatable(partial(_parts_of_few, crossed.name, fewest)))

@@ -15,6 +15,7 @@ from wayforward.answers.words import in_quotes
 from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.groups import Groups
 from wayforward.impact.audit.figures import RATES, GroupFigures
+from wayforward.impact.audit.nearly_alike import few_between
 from wayforward.impact.privacy import (
     FEWEST,
     FEWEST_SPREAD,
@@ -25,7 +26,7 @@ from wayforward.impact.privacy import (
 )
 from wayforward.impact.summaries.summary import Curve, Served, Summary, SummaryLine
 from wayforward.language import Translatable, gettext, ngettext, translated
-from wayforward.shapes import Mask
+from wayforward.shapes import Ints, Mask
 
 
 @dataclass(frozen=True)
@@ -103,11 +104,12 @@ def _spare(counts: Sequence[int], unlabelled: int, smallest: int) -> int | None:
     return min(spare, key=lambda g: counts[g])
 
 
-def left_alone(attributes: Sequence[Groups], smallest: int) -> tuple[Mask, list[str]]:
+def left_alone(attributes: Sequence[Groups], smallest: int, fewest: int = FEWEST) -> tuple[Mask, list[str]]:
     """Return whom everybody less the groups of an attribute would tell of (n,) bool, and notes that they are left out.
 
     One or two people in all, without a label or in groups too small to be told, beside whom no other small group can be
-    withheld: without them every other figure stays. Whom one attribute leaves out may leave few of another.
+    withheld: without them every other figure stays. And fewer than `fewest` by whom groups of several attributes
+    differ. Whom one attribute leaves out may leave few of another.
     """
     gone = np.zeros(len(attributes[0]) if attributes else 0, dtype=bool)
     notes: list[str] = []
@@ -123,7 +125,37 @@ def left_alone(attributes: Sequence[Groups], smallest: int) -> tuple[Mask, list[
                 gone |= rest
                 notes.append(Translatable(partial(_left_alone, one.name, few)))
                 changed = True
+        if not changed:
+            few_people, at = few_between([_label_told(one, smallest, ~gone) for one in attributes], fewest)
+            if at:
+                gone[np.flatnonzero(~gone)[few_people]] = True
+                notes.append(nearly_alike_note([attributes[i].name for i in at], int(few_people.sum())))
+                changed = True
     return gone, notes
+
+
+def _label_told(one: Groups, smallest: int, some: Mask) -> Ints:
+    """Return of which group each of some people (n,) bool is, -1 for one of which nothing is told."""
+    label = one.member[some]
+    counts = np.bincount(label[label >= 0], minlength=one.n_groups)
+    out = [g for g, n in enumerate(counts) if 0 < n < FEWEST]
+    guard = _spare(counts.tolist(), int((label < 0).sum()), smallest)
+    return np.where(np.isin(label, out if guard is None else [*out, guard]), -1, label)
+
+
+def nearly_alike_note(names: Sequence[str], n: int) -> str:
+    """Return that people are left out by whom groups of several attributes differ."""
+    return Translatable(partial(_nearly_alike, tuple(names), n))
+
+
+def _nearly_alike(names: Sequence[str], n: int) -> str:
+    return ngettext(
+        "{names}: {n} person by whom groups of these differ is left out of the whole audit: one group less the other "
+        "would tell of them.",
+        "{names}: {n} people by whom groups of these differ are left out of the whole audit: one group less the other "
+        "would tell of them.",
+        n, names=words.join([str(name) for name in names]),
+    )  # fmt: skip
 
 
 def _left_alone(name: str, n: int) -> str:
@@ -280,9 +312,9 @@ def to_withhold(
 def _determined(
     sums: Sequence[Sequence[int]], unknown: Collection[int], counts: Sequence[int], fewest: int
 ) -> set[int]:
-    """Return unknown numbers that sums over them tell, alone or added to others, of fewer than `fewest` people in all.
+    """Return unknown numbers that sums over them tell, alone or beside others, of fewer than `fewest` people in all.
 
-    What is added up follows if it is 0 in all that the sums leave open, the null space of their equations.
+    What is added up or subtracted follows if it is 0 in all that the sums leave open: their null space.
     """
     at = sorted(unknown)
     if not at:
@@ -293,9 +325,9 @@ def _determined(
     small = [i for i, g in enumerate(at) if 0 < counts[g] < fewest]
     out: set[int] = set()
     for size in range(1, fewest):
-        for some in itertools.combinations(small, size):
+        for some in itertools.combinations([i for i in small if at[i] not in out], size):
             of_few = sum(counts[at[i]] for i in some) < fewest
-            if of_few and (not len(open_) or np.abs(open_[:, some].sum(1)).max() < 1e-9):
+            if of_few and (not len(open_) or np.linalg.matrix_rank(open_[:, some], tol=1e-9) < size):
                 out |= {at[i] for i in some}
     return out
 
