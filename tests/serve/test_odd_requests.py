@@ -93,6 +93,10 @@ def test_odd_fields_and_paths(browser, code, monkeypatch):
             one.post("/case/let-go", data={"token": token, "place": odd, "revision": odd}).status_code == 422
         ), odd
         assert one.post("/case/undo", data={"token": token, "revision": odd}).status_code < 500, odd
+    for odd in ("[" * 50_000, "[" * 50_000 + "]" * 50_000, f"[{'9' * 400}]"):
+        for path in ("/case/keep", "/case/receipt"):
+            given = {"token": token, "revision": "0", "action": odd}
+            assert one.post(path, data=given).status_code < 500, (path, odd[:5])
     admin = browser().log_in("admin")
     admin.get_page("/staff/users")
     assert admin.post(f"/staff/users/{10**30}/off", data={"token": admin.value("token")}).status_code == 404

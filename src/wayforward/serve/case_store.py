@@ -375,7 +375,7 @@ def action_row(values: Sequence[float | None]) -> np.ndarray:
     """An action as JSON has it, as an array (d,). Raises: CaseError."""
     try:
         row = np.array([np.nan if value is None else float(value) for value in values], dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise CaseError(gettext("That is no plan of this case.")) from None
     if np.isinf(row).any():
         raise CaseError(gettext("That is no plan of this case."))

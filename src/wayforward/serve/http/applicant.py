@@ -197,7 +197,7 @@ def let_go(request: Request, to: Given, id: CaseId) -> Response:
 def _action(at: Visitor) -> list[float | None]:
     try:
         found = json.loads(str(at.form.get("action", "")))
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, list) or len(found) > 10_000:
         raise CaseError(gettext("That is no plan of this case."))
