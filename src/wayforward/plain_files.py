@@ -11,7 +11,7 @@ import secrets
 import shutil
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -150,6 +150,16 @@ def dump_yaml(data: Any, path: str | Path | None = None, *, width: int = 80) -> 
     if path is not None:
         write_text(path, text)
     return text
+
+
+def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Entries of a JSON object as a mapping. Raises: ValueError for a name that is there twice."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"'{name:.40}' is there twice")
+        found[name] = value
+    return found
 
 
 def read_json(path: str | Path) -> Any:

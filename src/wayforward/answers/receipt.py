@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wayforward.errors import FileFormatError, require, shown
-from wayforward.model.ubjson import unique
+from wayforward.plain_files import unique
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

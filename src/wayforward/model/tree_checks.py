@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from wayforward.model.ubjson import read_ubjson, unique
+from wayforward.model.ubjson import read_ubjson
+from wayforward.plain_files import unique
 from wayforward.shapes import Ints
 
 _MOST_COLUMNS, _MOST_OUTPUTS = 1_000_000, 100_000

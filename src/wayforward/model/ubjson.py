@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from wayforward.plain_files import unique
+
 _NUMBERS = {b"i": ">i1", b"U": ">u1", b"I": ">i2", b"l": ">i4", b"L": ">i8", b"d": ">f4", b"D": ">f8"}
 _WORDS: dict[bytes, Any] = {b"Z": None, b"T": True, b"F": False}
 _DEPTH = 64
-
-
-def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Entries of a JSON object as a mapping. Raises: ValueError for a name that is there twice."""
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"'{name:.40}' is there twice")
-        found[name] = value
-    return found
 
 
 def read_ubjson(content: bytes) -> Any:

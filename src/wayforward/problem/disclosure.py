@@ -66,7 +66,7 @@ class Disclosure:
     delta: float = 1e-6
     bounds: Mapping[str, tuple[float, float]] | None = None
     noise_seed: int | None = field(default=None, repr=False)
-    _drawn: int | None = field(default=None, repr=False, compare=False)
+    _drawn: int = field(default_factory=lambda: secrets.randbits(64), repr=False, compare=False)
     _crowd: Crowd | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -86,8 +86,6 @@ class Disclosure:
         Accountant(self.epsilon or 1.0, self.delta)
         check_bounds(self.bounds)
         check_noise_seed(self.noise_seed)
-        if self._drawn is None:
-            object.__setattr__(self, "_drawn", secrets.randbits(64))
         steps: list[Any] = [*self.grid.values()] if isinstance(self.grid, Mapping) else [self.grid]
         for step in () if self.grid is None else steps:
             if not (is_number(step) and step > 0):
@@ -150,7 +148,7 @@ class Disclosure:
         """Return what the judge asks of every option."""
         crowd = (InCrowd(int(self.crowd), self.together, self._crowd),) if self.crowd else ()
         secret = self._drawn if self.noise_seed is None else self.noise_seed
-        return crowd + ((Beyond(float(self.beyond), secret or 0),) if self.beyond else ())
+        return crowd + ((Beyond(float(self.beyond), secret),) if self.beyond else ())
 
     def more_options(self, people: Population, action: Actions) -> np.ndarray:
         """(n, k, d) -> (n, 2k, d): proposals, and the same with numbers moved on to the next value of a crowd."""

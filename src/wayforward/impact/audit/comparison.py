@@ -106,16 +106,20 @@ def tells_of_few(measured: Measured, told: Sequence[Told]) -> bool:
         (measured.who, "usable"),
         (measured.who[measured.has_cost], "cost"),
     ):
-        labels = []
-        for groups, shown in told:
-            hidden = [g for g, f in enumerate(shown) if not is_told(f, metric)]
-            labels.append(np.where(np.isin(groups.member[at], hidden), -1, groups.member[at]))
+        labels = [labels_told(groups, shown, at, metric) for groups, shown in told]
         if len(at) and parts_of_few(np.stack(labels, 1), FEWEST).any():
             return True
     return False
 
 
-def is_told(one: GroupFigures, metric: str) -> bool:
+def labels_told(groups: Groups, shown: Sequence[GroupFigures], at: Ints, metric: str) -> Ints:
+    """Return of which group people at positions `at` (m,) are, -1 where no sum over the group's people is told."""
+    hidden = [g for g, one in enumerate(shown) if not _is_told(one, metric)]
+    label = groups.member[at]
+    return np.where(np.isin(label, hidden), -1, label)
+
+
+def _is_told(one: GroupFigures, metric: str) -> bool:
     """Is a sum over the people of a group told: who is refused, who has a plan, what plans cost?"""
     if one.hidden or (metric != "refused" and one.counts_withheld):
         return False

@@ -25,7 +25,7 @@ from wayforward.errors import (
 from wayforward.evaluate import evaluate
 from wayforward.groups import Groups, attributes
 from wayforward.impact.audit.alike import with_alike
-from wayforward.impact.audit.comparison import compare, is_told, tells_of_few, told_of
+from wayforward.impact.audit.comparison import compare, labels_told, tells_of_few
 from wayforward.impact.audit.figures import (
     Measured,
     Progress,
@@ -194,13 +194,14 @@ def audit(
     if see is not None:
         see(measured)
     measured = _with_second_method(measured, second)
-    audits = told
+    audits, known = told, [(one, found.groups) for one, found in zip(measured.attributes, told, strict=True)]
     for one, parts in _intersections(measured, fewest) if intersections else ():
         found = compare(measured, one, parts, audits)
-        if tells_of_few(measured, told_of(measured, [*audits, found])):
+        if tells_of_few(measured, [*known, (one, found.groups)]):
             measured.notes.append(Translatable(partial(_parts_beside_others, one.name)))
         else:
             audits.append(found)
+            known.append((one, found.groups))
     audits = with_alike(audits, measured)
     audits = [_with_twins(one, measured, twins_of) for one in audits]
     if society:
@@ -368,10 +369,7 @@ def _told_apart(measured: Measured, told: Sequence[AttributeAudit]) -> PersonMas
     every = np.ones(len(measured.who), dtype=bool)
     for some, metric in ((every, "usable"), (measured.has_cost, "cost")):
         at = measured.who[some]
-        labels = []
-        for one in measured.attributes:
-            hidden = [g for g, f in enumerate(figures[one.name]) if not is_told(f, metric)]
-            labels.append(np.where(np.isin(one.member[at], hidden), -1, one.member[at]))
+        labels = [labels_told(one, figures[one.name], at, metric) for one in measured.attributes]
         few, which = few_between(labels, measured.fewest)
         if which:
             out[at[few]] = True

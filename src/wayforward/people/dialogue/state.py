@@ -12,7 +12,7 @@ import numpy as np
 
 from wayforward.errors import DialogueError, FileFormatError, ProblemError
 from wayforward.language import use_language
-from wayforward.plain_files import make_folder, name_of, write_text
+from wayforward.plain_files import make_folder, name_of, no_file, write_text
 
 if TYPE_CHECKING:
     from wayforward.problem import Problem
@@ -267,7 +267,7 @@ def write(path: Path, content: dict[str, Any]) -> None:
 def read(path: Path) -> dict[str, Any]:
     """What `write` wrote. Raises: FileFormatError, DialogueError."""
     if not path.is_file():
-        raise FileFormatError(f"There is no file '{name_of(path)}'. Check the path.")
+        raise FileFormatError(no_file(path))
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

@@ -46,19 +46,16 @@ def own_case(
     return {"case": case[:8], "code": code, "link": f"{to.settings.public_url.rstrip('/')}/w/{code}"}
 
 
-async def _whole(request: Request) -> None:
-    """Read a receipt as it came: of an entry that stands twice the model of the body would see the last alone."""
+async def _whole(request: Request) -> Any:
+    """The receipt as it came: of an entry that stands twice the model of the body would see the last alone."""
     from wayforward.answers.receipt import Receipt
 
-    Receipt.from_json(await request.body())
+    return Receipt.from_json(await request.body())
 
 
-@router.post("/receipts/verify", response_model=VerifiedOut, dependencies=[Depends(_whole)])
-def verify(to: Given, given: ReceiptIn) -> dict[str, Any]:
+@router.post("/receipts/verify", response_model=VerifiedOut)
+def verify(to: Given, given: ReceiptIn, found: Annotated[Any, Depends(_whole)]) -> dict[str, Any]:
     """Is a receipt ours, and unchanged?"""
-    from wayforward.answers.receipt import Receipt
-
-    found = Receipt.from_dict(given.model_dump())
     return {"holds": found.holds(to.keys.signer.public_key), "code": found.code}
 
 
