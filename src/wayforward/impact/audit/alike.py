@@ -63,7 +63,7 @@ def _crossings(
 ) -> dict[tuple[str, str], tuple[GroupFigures, ...]]:
     """Return the parts where two attributes meet as an audit tells them, or would: (attribute, other) -> parts."""
     published = {one.name: one.groups for one in audits if one.crossed}
-    told = told_of(measured, audits)
+    reported = told_of(measured, audits)
     out = {}
     for a, b in itertools.combinations(measured.attributes, 2):
         if measured.fewest > FEWEST and cells_of_few(a, b, measured.fewest):
@@ -72,9 +72,9 @@ def _crossings(
         parts = published.get(crossed.name)
         if parts is None:
             parts = crossing_figures(measured, crossed, (a, b), audits)
-            if tells_of_few(measured, [*told, (crossed, parts)]):
+            if tells_of_few(measured, [*reported, (crossed, parts)]):
                 continue
-            told.append((crossed, parts))
+            reported.append((crossed, parts))
         table = np.arange(len(parts)).reshape(a.n_groups, b.n_groups)
         out[a.name, b.name] = parts
         out[b.name, a.name] = tuple(parts[g] for g in table.T.ravel())

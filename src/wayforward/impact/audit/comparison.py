@@ -95,7 +95,7 @@ def told_of(measured: Measured, audits: Sequence[AttributeAudit]) -> list[Told]:
     return [(known[one.name], one.groups) for one in audits]
 
 
-def tells_of_few(measured: Measured, told: Sequence[Told]) -> bool:
+def tells_of_few(measured: Measured, reported: Sequence[Told]) -> bool:
     """Does all that is told of groups and parts together tell of one or two people?
 
     Each attribute with its parts is guarded by itself; several together may tell what none of them does.
@@ -106,7 +106,7 @@ def tells_of_few(measured: Measured, told: Sequence[Told]) -> bool:
         (measured.who, "usable"),
         (measured.who[measured.has_cost], "cost"),
     ):
-        labels = [labels_told(groups, shown, at, metric) for groups, shown in told]
+        labels = [labels_told(groups, shown, at, metric) for groups, shown in reported]
         if len(at) and parts_of_few(np.stack(labels, 1), FEWEST).any():
             return True
     return False

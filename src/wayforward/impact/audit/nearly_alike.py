@@ -104,9 +104,9 @@ def parts_of_few(labels: Ints, fewest: int) -> Mask:
     known = directions[values > _CLOSE * values[0]]  # an orthonormal basis of what follows
     of = known[:, small]
     open_ = 1 - (of**2).sum(0)  # what of a part alone does not follow
-    told = small[open_ < _CLOSE]
-    if told.size:
-        return np.asarray(at == told[0])
+    determined = small[open_ < _CLOSE]
+    if determined.size:
+        return np.asarray(at == determined[0])
     for start in range(0, len(small), _BLOCK):
         block = slice(start, start + _BLOCK)
         also = (

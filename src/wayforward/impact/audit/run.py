@@ -186,15 +186,15 @@ def audit(
         budget=budget, preferences=None if preferences is None else preferences.take(who), progress=say or _silent,
     )  # fmt: skip
     measured.notes.extend(left_out)
-    told = [compare(measured, one) for one in measured.attributes]
-    while (few := _told_apart(measured, told)).any():
+    audits = [compare(measured, one) for one in measured.attributes]
+    while (few := _told_apart(measured, audits)).any():
         measured = _without(measured, few)
-        told = [compare(measured, one) for one in measured.attributes]
+        audits = [compare(measured, one) for one in measured.attributes]
     x, refused, who = measured.x, measured.refused, measured.who
     if see is not None:
         see(measured)
     measured = _with_second_method(measured, second)
-    audits, known = told, [(one, found.groups) for one, found in zip(measured.attributes, told, strict=True)]
+    known = [(one, found.groups) for one, found in zip(measured.attributes, audits, strict=True)]
     for one, parts in _intersections(measured, fewest) if intersections else ():
         found = compare(measured, one, parts, audits)
         if tells_of_few(measured, [*known, (one, found.groups)]):
@@ -358,13 +358,13 @@ def _with_enough(
         attributes = _large_enough(attributes, fewest, notes)
 
 
-def _told_apart(measured: Measured, told: Sequence[AttributeAudit]) -> PersonMask:
+def _told_apart(measured: Measured, audits: Sequence[AttributeAudit]) -> PersonMask:
     """Return who (n,) bool, few, follows from what is told of the groups of several attributes: how those answered
     ended, or what plans cost; a note says so.
 
     Who has a plan is known to whoever asks what one costs: so is who is left out for it.
     """
-    figures = {one.name: one.groups for one in told}
+    figures = {one.name: one.groups for one in audits}
     out = np.zeros(len(measured.x), dtype=bool)
     every = np.ones(len(measured.who), dtype=bool)
     for some, metric in ((every, "usable"), (measured.has_cost, "cost")):
@@ -387,8 +387,8 @@ def _without(measured: Measured, few: PersonMask) -> Measured:
     rest, attributes = _with_enough(
         stay, [one.take(stay) for one in measured.attributes], measured.smallest, measured.fewest, notes
     )
-    kept = np.isin(np.arange(len(measured.x)), rest)
-    mine = np.flatnonzero(kept[measured.who])
+    remaining = np.isin(np.arange(len(measured.x)), rest)
+    mine = np.flatnonzero(remaining[measured.who])
     if len(mine) < measured.fewest:
         raise DataError(
             f"Only {len(mine)} of those answered would not be told apart. Give attributes of other people."
