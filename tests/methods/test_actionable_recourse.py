@@ -13,6 +13,7 @@ import wayforward as wf
 from wayforward import Feature, Outcome, Problem, Schema, Target
 from wayforward.errors import MethodError, ProblemError, UnsupportedModel
 from wayforward.methods.actionable_recourse import ActionableRecourse
+from wayforward.methods.engines.exact import selection
 from wayforward.preferences import Preferences
 from wayforward.problem import LpMix, MadL1, Mahalanobis, PercentileShift
 from wayforward.testing import MethodContract, case
@@ -267,7 +268,6 @@ def test_options_are_those_of_brute_force_in_order(
 @given(st.integers(0, 10_000))
 def test_everybody_at_once_agrees_with_one_program_a_person(seed):
     """The bound of the relaxation never lies: where it claims the optimum, the program finds the same cost."""
-    from wayforward.methods.engines.exact import selection
 
     rng = np.random.default_rng(seed)
     n, d, v = 5, 4, 5
@@ -307,6 +307,44 @@ def test_everybody_at_once_agrees_with_one_program_a_person(seed):
                 assert values[total][i] >= best - 1e-6
             if many.optimal[i]:
                 assert values[total][i] == pytest.approx(best, rel=1e-6, abs=1e-7)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_what_a_person_is_chosen_does_not_depend_on_the_others(seed):
+    """Every search for everybody at once ends for each by themselves: the same bits alone and among others."""
+    rng = np.random.default_rng(seed)
+    n, d, v = int(rng.integers(2, 9)), int(rng.integers(1, 7)), int(rng.integers(1, 30))
+    cost = np.where(
+        rng.random((n, d, v)) < 0.2, np.inf, rng.integers(1, 40, (n, d, v)) / 40 * rng.uniform(0.5, 2)
+    )
+    shape = (n, d, 2)
+    menu = selection.Menu(
+        value=rng.uniform(0, 1, (n, d, v)),
+        gain=rng.uniform(-0.2, 1, (1, n, d, v)).round(int(rng.integers(1, 16))),
+        cost=cost,
+        peak=np.where(np.isfinite(cost), cost, 0.0),
+        start=np.zeros(shape),
+        step=np.ones(shape),
+        count=np.where(rng.random(shape) < 0.3, rng.integers(0, 80, shape), -1.0),
+        whole=rng.random(d) < 0.5,
+        run_gain=rng.uniform(0, 0.05, (1, *shape, 2)),
+        run_cost=rng.uniform(0, 0.05, (*shape, 2)),
+        run_peak=rng.uniform(0, 0.05, (*shape, 2)),
+        need=rng.uniform(0.1, 1, (1, n)) * d,
+        most=rng.integers(1, d + 1, n),
+    )
+    for solver in (selection.cheapest_sum, selection.cheapest_peak):
+        many = solver(menu)
+        for i in range(n):
+            alone = solver(menu.take(np.array([i])))
+            for mine, among in (
+                (alone.pick.column, many.pick.column),
+                (alone.pick.amount, many.pick.amount),
+                (alone.found, many.found),
+                (alone.optimal, many.optimal),
+            ):
+                np.testing.assert_array_equal(mine[0], among[i])
 
 
 # -- rules, limits, proofs ---------------------------------------------------------------------------------

@@ -184,15 +184,17 @@ def cheapest_sum(menu: Menu) -> Chosen:
     high = _greedy(gain, cost, price_high)
     bound = np.maximum(_dual(gain, cost, price_low, need), _dual(gain, cost, price_high, need))
     for _ in range(64):
+        # Whose prices have met stays as they are: an answer does not depend on who else is still searched for.
+        going = price_high - price_low > 1e-15 * price_high
+        if not going.any():
+            break
         middle = (price_low + price_high) / 2
         chosen = _greedy(gain, cost, middle)
-        bound = np.maximum(bound, _dual(gain, cost, middle, need))
+        bound = np.where(going, np.maximum(bound, _dual(gain, cost, middle, need)), bound)
         enough = _sum_at(gain, chosen) >= need
-        high = np.where(enough[:, None], chosen, high)
-        low = np.where(enough[:, None], low, chosen)
-        price_high, price_low = np.where(enough, middle, price_high), np.where(enough, price_low, middle)
-        if (price_high - price_low <= 1e-15 * price_high).all():
-            break
+        up, down = going & enough, going & ~enough
+        high, low = np.where(up[:, None], chosen, high), np.where(down[:, None], chosen, low)
+        price_high, price_low = np.where(up, middle, price_high), np.where(down, middle, price_low)
     best: Pick | None = None
     best_cost = np.full(n, np.inf)
     for corner in (high, low):
@@ -200,15 +202,13 @@ def cheapest_sum(menu: Menu) -> Chosen:
             np.where(corner < 0, -1, entries_at(np.broadcast_to(column, gain.shape), np.maximum(corner, 0))),
             np.where(corner < 0, 0.0, entries_at(amount, np.maximum(corner, 0))),
         )
+        going = np.ones(n, dtype=bool)
         for _ in range(4):
             pick, total = _repair(menu, pick)
-            better = total < best_cost - 1e-15
-            if best is None:
-                best, best_cost = pick, total
-            else:
-                best = pick.where(better, best)
-                best_cost = np.where(better, total, best_cost)
-            if not better.any():
+            going &= total < best_cost - 1e-15
+            best = pick if best is None else pick.where(going, best)
+            best_cost = np.where(going, total, best_cost)
+            if not going.any():
                 break
     assert best is not None
     found = np.isfinite(best_cost)
@@ -261,12 +261,10 @@ def _first_price(gain: np.ndarray, cost: np.ndarray, need: np.ndarray) -> np.nda
     some = np.where(np.isfinite(cost), cost, 0.0).max((1, 2))
     price = np.maximum(some, 1e-12) / np.maximum(need, 1e-300)
     for _ in range(200):
-        short = _sum_at(gain, _greedy(gain, cost, price)) < need
+        short = (_sum_at(gain, _greedy(gain, cost, price)) < need) & (price <= 1e30)
         if not short.any():
             break
         price = np.where(short, price * 4, price)
-        if (price > 1e30).all():
-            break
     return np.asarray(price)
 
 
@@ -328,11 +326,12 @@ def cheapest_peak(menu: Menu) -> Chosen:
     low = np.full(n, -1.0)  # below every level: even free moves are out of reach
     found = _most_gain(_below(menu, high)) >= need - slack
     for _ in range(200):
+        going = high - low > 1e-15 * np.maximum(high, 1e-300)
+        if not going.any():
+            break
         middle = (low + high) / 2
         enough = _most_gain(_below(menu, middle)) >= need - slack
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-        if (high - low <= 1e-15 * np.maximum(high, 1e-300)).all():
-            break
+        low, high = np.where(going & ~enough, middle, low), np.where(going & enough, middle, high)
     capped = _below(menu, high)
     chosen = cheapest_sum(capped)
     # Where the number of changes binds, the sum's answer may have too many: take the greatest gains instead.
