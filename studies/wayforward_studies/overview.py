@@ -54,9 +54,10 @@ _CAUSES = {
     "participants did, since their ratings are not public.",
 }  # fmt: skip
 
-#: Of HARE's tables: which algorithm their numbers are of.
+#: Of HARE's tables: which algorithm their numbers are of, and of how many seeds.
 _WAYS = {
-    3: "as printed; around growing spheres [in words](hare/printed.md)",
+    1: "as printed",
+    3: "as printed, of ten seeds; around growing spheres [in words](hare/printed.md)",
     4: "as printed, of ten seeds; the second page has the last five of them",
 }
 #: Every table and figure of the five papers.
@@ -107,7 +108,7 @@ PARTS: tuple[Part, ...] = (
             "hare",
             f"Table {n}",
             (f"table-{n}", *([f"table-{n}-seed-5"] if n == 4 else [])),
-            _WAYS.get(n, "as printed"),
+            _WAYS.get(n, "as printed, of ten seeds"),
         )
         for n in range(1, 7)
     ),
