@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -32,6 +34,16 @@ from wayforward.serve.storage.database import Database
 
 PASSWORD = "four words that rhyme"
 PLANTED = 2718  # the income of an applicant, to be looked for where no value may be
+
+
+@pytest.fixture
+def logged() -> Iterator[Callable[[], str]]:
+    """What has been written into logs during the test, with tracebacks."""
+    text = io.StringIO()
+    handler = logging.StreamHandler(text)
+    logging.getLogger().addHandler(handler)
+    yield text.getvalue
+    logging.getLogger().removeHandler(handler)
 
 
 def schema() -> Schema:

@@ -113,7 +113,7 @@ def test_no_body_beyond_its_bound_however_it_is_sent(browser):
         assert answer.headers["content-type"] == "application/problem+json"
 
 
-def test_a_fault_tells_nothing_and_goes_no_further(browser, code, services, monkeypatch, caplog):
+def test_a_fault_tells_nothing_and_goes_no_further(browser, code, services, monkeypatch, logged):
     """The server under us would write the whole message into its log."""
 
     def broken(*_):
@@ -125,8 +125,8 @@ def test_a_fault_tells_nothing_and_goes_no_further(browser, code, services, monk
     answer = one.get("/case")  # the client raises what reaches the server
     assert (
         answer.status_code == 500
-        and "1718" not in answer.text + caplog.text
-        and "RuntimeError" in caplog.text
+        and "1718" not in answer.text + logged()
+        and "RuntimeError" in logged()
     )
     assert answer.headers["cache-control"] == "no-store" and answer.headers["content-security-policy"]
 

@@ -80,7 +80,7 @@ def tables_of(researcher, text: str) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_the_whole_way_of_participants(browser, services, tmp_path, caplog):
+def test_the_whole_way_of_participants(browser, services, tmp_path, logged):
     text = ready_made_text("point-or-region")
     researcher, path = bring(browser, text)
     ends = []
@@ -106,7 +106,7 @@ def test_the_whole_way_of_participants(browser, services, tmp_path, caplog):
     stored = b"".join(
         file.read_bytes() for file in tmp_path.rglob("*") if file.is_file() and "models" not in file.parts
     )
-    assert PLANTED.encode() not in stored and PLANTED not in caplog.text
+    assert PLANTED.encode() not in stored and PLANTED not in logged()
 
 
 def test_a_participant_comes_back_saves_and_withdraws(browser, services):
