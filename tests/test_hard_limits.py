@@ -40,6 +40,7 @@ SMALL = {
     "runs": 2,
     "patience": 2,
     "work": 50_000,
+    "constants": 2,
     "proposals": 96,
 }
 
