@@ -123,11 +123,7 @@ def test_a_fault_tells_nothing_and_goes_no_further(browser, code, services, monk
     one.get_page(f"/w/{code}")
     monkeypatch.setattr(services.cases, "decision", broken)
     answer = one.get("/case")  # the client raises what reaches the server
-    assert (
-        answer.status_code == 500
-        and "1718" not in answer.text + logged()
-        and "RuntimeError" in logged()
-    )
+    assert answer.status_code == 500 and "1718" not in answer.text + logged() and "RuntimeError" in logged()
     assert answer.headers["cache-control"] == "no-store" and answer.headers["content-security-policy"]
 
 
