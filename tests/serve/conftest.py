@@ -155,10 +155,15 @@ def services(database: str, empty: Path, tmp_path: Path, warm: tuple[Given, Proj
         yield found
 
 
+def published(services: Services) -> str:
+    """The id of the one model of a deployment."""
+    return next(path.name for path in services.projects.folder.iterdir() if not path.name.startswith("."))
+
+
 @pytest.fixture
 def model(services: Services) -> str:
     """The id of the model."""
-    return next(path.name for path in services.projects.folder.iterdir() if not path.name.startswith("."))
+    return published(services)
 
 
 class Browser(TestClient):

@@ -34,7 +34,7 @@ from wayforward.serve.permissions import Act
 from wayforward.serve.storage.tables import Job
 from wayforward.serve.worker import run
 
-from .conftest import deployed
+from .conftest import deployed, published
 from .test_client import token
 from .test_jobs import user
 
@@ -98,9 +98,7 @@ class TestTwoAudits:
     def two(cls, services, tmp_path_factory):
         """Two audits of the same people: at the model's own threshold, and at one that is harder to meet; in each group
         so many fare otherwise that both are told."""
-        model = next(
-            path.name for path in services.projects.folder.iterdir() if not path.name.startswith(".")
-        )
+        model = published(services)
         people = table(tmp_path_factory.mktemp("people") / "people.csv", n=640)
         return audited(services, model, people), audited(services, model, people, threshold=0.9)
 

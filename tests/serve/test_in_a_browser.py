@@ -16,7 +16,7 @@ from wayforward.serve.http import applicant, audits, entrance, staff, study, stu
 from wayforward.serve.jobs import DONE, RUNNING
 from wayforward.serve.storage.tables import Job
 
-from .conftest import PASSWORD
+from .conftest import PASSWORD, deployed, published
 from .test_audits import audited, table
 
 playwright = pytest.importorskip("playwright.sync_api", reason="a browser is driven by playwright")
@@ -373,22 +373,37 @@ def test_every_screen_of_the_staff(page, address, screens, services, model):
     assert screens >= LOOKED_OVER["staff"] and not faults(page)
 
 
-@both_languages
-def test_every_screen_of_audits(page, address, screens, services, model, tmp_path):
-    people = table(tmp_path / "people.csv")
-    ids = [audited(services, model, people, threshold=threshold) for threshold in (None, 0.9)]
-    log_in(page, address, "auditor")
-    page.goto(f"{address}/staff/audits")
-    look_over(page)
-    for tick in page.locator("input[name=audit]").all():
-        tick.check()
-    send(page, "/staff/audits")
-    look_over(page)
-    page.goto(f"{address}/staff/audits/{ids[0]}/cases")
-    look_over(page)
-    follow(page, page.locator("tbody a").first)
-    look_over(page)
-    assert screens >= LOOKED_OVER["audits"] and not faults(page)
+class TestAudits:
+    """Two audits, made once for both languages: looking at them changes nothing of theirs."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def services(cls, tmp_path_factory, empty, warm):
+        """One deployment for all that look."""
+        folder = tmp_path_factory.mktemp("audits")
+        with deployed(f"sqlite:///{folder / 'wayforward.db'}", folder, empty, warm) as found:
+            yield found
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def ids(cls, services, tmp_path_factory):
+        people = table(tmp_path_factory.mktemp("people") / "people.csv")
+        return [audited(services, published(services), people, threshold=one) for one in (None, 0.9)]
+
+    @both_languages
+    def test_every_screen(self, page, address, screens, ids):
+        log_in(page, address, "auditor")
+        page.goto(f"{address}/staff/audits")
+        look_over(page)
+        for tick in page.locator("input[name=audit]").all():
+            tick.check()
+        send(page, "/staff/audits")
+        look_over(page)
+        page.goto(f"{address}/staff/audits/{ids[0]}/cases")
+        look_over(page)
+        follow(page, page.locator("tbody a").first)
+        look_over(page)
+        assert screens >= LOOKED_OVER["audits"] and not faults(page)
 
 
 def renewed(page: Any, services: Any) -> None:
