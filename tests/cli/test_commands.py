@@ -238,54 +238,6 @@ def test_help_needs_no_heavy_library():
     assert got.stdout.strip().endswith("HEAVY []")
 
 
-@pytest.mark.slow
-def test_the_demo_tells_the_whole_story(shell: Shell):
-    got = shell("demo --out demo --n 40")
-    out = Path("demo")
-    noted = json.loads((out / ".written-by-wayforward.json").read_text())["sha256"]
-    there = {file.relative_to(out).as_posix() for file in out.rglob("*") if file.is_file()}
-    assert there - set(noted) == {".written-by-wayforward.json"}  # all else it may write again
-    for name in ("report.html", "recourse.json", "options.csv", "summary.json", "schema.yaml", "world.yaml"):
-        assert (out / name).stat().st_size > 200, name
-    assert len(list((out / "letters").glob("person-*.txt"))) == 3
-    assert (
-        len(list((out / "letters").glob("*.txt"))) == 6
-    )  # and one for each of the three who state their limits
-    assert (
-        "- You cannot change your education, your income, or your savings."
-        in (out / "letters/ana.txt").read_text()
-    )
-    assert len(list((out / "figures").glob("*.svg"))) == 6
-    assert "EUR" in got.output and "What you can do" in got.output
-    told = (
-        "".join(path.read_text() for path in (out / "letters").glob("person-*.txt"))
-        + (out / "report.html").read_text()
-    )
-    for words in (
-        "Plan 1 (least effort)",
-        "Plan 2 (made to last)",
-        "Option 2 (made to last",
-        "renewed models said yes to this plan",
-    ):
-        assert words in told, words
-    assert json.loads((out / "summary.json").read_text())["usable"] == 1.0
-    answers = Recourse.load(out / "recourse.json")
-    assert answers.changed[:, :, answers.schema.index("loan_duration")].any()
-    shell("evaluate demo/recourse.json --metrics headline --json again.json")
-    assert read("again.json")["refuted"] == 0
-    page = (out / "report.html").read_text()
-    for words in ("I cannot change my income.", "Without causes", "With causes", "What would really happen."):
-        assert words in page and (words in got.output or words.startswith("What")), words
-    assert [row["asked"] for row in json.loads((out / "summary.json").read_text())["limits"]] == [40, 40, 40]
-    shell(
-        "recommend --train demo/train.csv --label granted --favourable 1 --schema demo/schema.yaml --model gb "
-        "--world demo/world.yaml --people demo/three.csv --preferences demo/wishes.csv --out three.json"
-    )
-    three = Recourse.load("three.json")
-    ana, income = three[0], three.schema.index("income")
-    assert np.isnan(ana.action[0, :, income]).all() and three.found[:, 0].all()
-
-
 def test_the_everyday_loan_world_is_the_published_one_in_other_units():
     """Acting there and then changing units is the same as changing units and then acting here."""
     from wayforward.data import everyday, load

@@ -7,17 +7,23 @@ both may leave out parts with three dots.
 from __future__ import annotations
 
 import doctest
+import functools
 import importlib
+import json
 import pkgutil
 import re
 import shlex
+import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import wayforward
+from wayforward.recourse import Recourse
 
 ROOT = Path(__file__).parents[2]
 # CONTRIBUTING.md is run by test_contributing.py, contracts and all.
@@ -26,8 +32,6 @@ FENCE = re.compile(
     r"(<!-- skip: (?P<why>[^>]+) -->\n)?^```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 SHOWN = re.compile(r'^ *print\(.*\)  # "(?P<text>.+)"$')
-# Of these commands, settings that make the same files of fewer people.
-FEWER = {"demo": ["--n", "16"]}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -84,16 +88,88 @@ def run_session(body: str, names: dict, page: Path, line: int) -> None:
     assert not runner.failures, "".join(out)
 
 
-def run_shell(body: str, page: Path, line: int) -> None:
+def shell(line: str) -> str:
+    """Call `wayforward` and return what it says."""
     from wayforward.cli.app import app
 
+    got = CliRunner().invoke(app, shlex.split(line, comments=True)[1:])
+    assert got.exit_code == 0, f"{line}\n{got.output}\n{got.exception!r}"
+    return got.output
+
+
+def run_shell(body: str, demonstration: Callable[[], tuple[Path, str]]) -> None:
     for command in body.replace("\\\n", " ").splitlines():
         words = shlex.split(command, comments=True)
         if words[:1] != ["wayforward"]:
             continue  # make, pip and the like set up what these tests stand on
-        words += FEWER.get(words[1], [])
-        got = CliRunner().invoke(app, words[1:])
-        assert got.exit_code == 0, f"{page.name}:{line}: {command}\n{got.output}"
+        if words[1:] == ["demo", "--out", "demo/"]:
+            shutil.copytree(demonstration()[0], "demo", dirs_exist_ok=True)
+        else:
+            shell(command)
+
+
+@pytest.fixture(scope="module")
+def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], tuple[Path, str]]:
+    """The folder and the words of the README's first command, of fewer people: made once, when it is asked for."""
+
+    @functools.cache
+    def made() -> tuple[Path, str]:
+        folder = tmp_path_factory.mktemp("demonstration")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
+            said = shell("wayforward demo --out demo/ --n 16")
+        return folder / "demo", said
+
+    return made
+
+
+@pytest.mark.slow
+def test_the_demo_tells_the_whole_story(demonstration, tmp_path, monkeypatch):
+    out, said = demonstration()
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(out, "demo")
+    out = Path("demo")
+    noted = json.loads((out / ".written-by-wayforward.json").read_text())["sha256"]
+    there = {file.relative_to(out).as_posix() for file in out.rglob("*") if file.is_file()}
+    assert there - set(noted) == {".written-by-wayforward.json"}  # all else it may write again
+    for name in ("report.html", "recourse.json", "options.csv", "summary.json", "schema.yaml", "world.yaml"):
+        assert (out / name).stat().st_size > 200, name
+    assert len(list((out / "letters").glob("person-*.txt"))) == 3
+    # and one for each of the three who state their limits
+    assert len(list((out / "letters").glob("*.txt"))) == 6
+    assert (
+        "- You cannot change your education, your income, or your savings."
+        in (out / "letters/ana.txt").read_text()
+    )
+    assert len(list((out / "figures").glob("*.svg"))) == 6
+    assert "EUR" in said and "What you can do" in said
+    told = (
+        "".join(path.read_text() for path in (out / "letters").glob("person-*.txt"))
+        + (out / "report.html").read_text()
+    )
+    for words in (
+        "Plan 1 (least effort)",
+        "Plan 2 (made to last)",
+        "Option 2 (made to last",
+        "renewed models said yes to this plan",
+    ):
+        assert words in told, words
+    assert json.loads((out / "summary.json").read_text())["usable"] == 1.0
+    answers = Recourse.load(out / "recourse.json")
+    assert answers.changed[:, :, answers.schema.index("loan_duration")].any()
+    shell("wayforward evaluate demo/recourse.json --metrics headline --json again.json")
+    assert json.loads(Path("again.json").read_text())["refuted"] == 0
+    page = (out / "report.html").read_text()
+    for words in ("I cannot change my income.", "Without causes", "With causes", "What would really happen."):
+        assert words in page and (words in said or words.startswith("What")), words
+    assert [row["asked"] for row in json.loads((out / "summary.json").read_text())["limits"]] == [16, 16, 16]
+    shell(
+        "wayforward recommend --train demo/train.csv --label granted --favourable 1 --schema demo/schema.yaml "
+        "--model gb --world demo/world.yaml --people demo/three.csv --preferences demo/wishes.csv --out three.json"
+    )
+    three = Recourse.load("three.json")
+    ana, income = three[0], three.schema.index("income")
+    assert np.isnan(ana.action[0, :, income]).all() and three.found[:, 0].all()
 
 
 @pytest.mark.filterwarnings("ignore::wayforward.schema.SchemaWarning")  # notes to a reader, not faults
@@ -101,7 +177,7 @@ def run_shell(body: str, page: Path, line: int) -> None:
     "page", [p for p in PAGES if p.is_file() and blocks(p)], ids=lambda p: str(p.relative_to(ROOT))
 )
 def test_the_examples_of_a_page_run_in_order(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, demonstration: Callable[[], tuple[Path, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict = {"__name__": "__example__"}
@@ -111,7 +187,7 @@ def test_the_examples_of_a_page_run_in_order(
         elif kind == "pycon":
             run_session(body, names, page, line)
         else:
-            run_shell(body, page, line)
+            run_shell(body, demonstration)
 
 
 def test_a_transcript_that_is_not_true_is_seen() -> None:
