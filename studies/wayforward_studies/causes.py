@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wayforward_studies.pages import Line, Page, Row, Table
-from wayforward_studies.verdicts import Verdict
+from wayforward_studies.verdicts import Open, Verdict, opened
 
 
 @dataclass(frozen=True)
@@ -664,7 +664,9 @@ def worse(page: Page, judged: Verdict = Verdict.WORSE) -> Iterator[tuple[Row, st
     if not found:  # a page whose rows hold no verdicts
         for table in page.tables:
             for line in table.lines:
-                yield from (({"line": line.shown[0]}, "number") for c in line.cells if c.verdict == judged)
+                for c in line.cells:
+                    if c.verdict == judged:
+                        yield {"line": line.shown[0], "open": opened({"number": c})}, "number"
 
 
 def cause_of(paper: str, row: Row, measure: str, among: Sequence[Cause] = CAUSES) -> Cause | None:
@@ -672,11 +674,23 @@ def cause_of(paper: str, row: Row, measure: str, among: Sequence[Cause] = CAUSES
     return next((cause for cause in among if cause.explains(paper, row, measure)), None)
 
 
-def tested(page: Page) -> tuple[int, int]:
-    """How many worse and how many undecided numbers of a laid-out page have a tested cause."""
+def tested(page: Page) -> int:
+    """How many worse numbers of a laid-out page have a tested cause."""
     found = [cause_of(page.paper, *one) for one in worse(page)]
-    other = [cause_of(page.paper, *one, UNDECIDED) for one in worse(page, Verdict.UNDECIDED)]
-    return sum(c is not None and not c.unknown for c in found), sum(c is not None for c in other)
+    return sum(c is not None and not c.unknown for c in found)
+
+
+def known(page: Page) -> dict[str, int]:
+    """How many undecided numbers of a laid-out page are within or better either way; how many of the others a measured
+    change brings within; and how many of the rest lie no farther off than runs as large as the paper's lie apart."""
+    out = dict.fromkeys(KNOWN, 0)
+    for row, measure in worse(page, Verdict.UNDECIDED):
+        word = dict(part.split(": ") for part in filter(None, row["open"].split("; "))).get(measure)
+        change = cause_of(page.paper, row, measure, UNDECIDED) is not None
+        name = KNOWN[0] if word == Open.NOT_WORSE else KNOWN[1] if change else KNOWN[2] if word else None
+        if name is not None:
+            out[name] += 1
+    return out
 
 
 def undecided(pages: Iterable[Page]) -> Table:
@@ -718,6 +732,7 @@ TEXT = (
     "Every worse number of the tables above, by its cause. *tested*: measured on the page that is named. *unknown*: "
     "what was tried did not explain it."
 )
+KNOWN = ("undecided_not_worse", "undecided_tested", "undecided_chance")
 HEADS_UNDECIDED = ("pages", "undecided numbers", "what was changed")
 TITLE_UNDECIDED = "What undecided numbers hang on"
 TEXT_UNDECIDED = (

@@ -188,12 +188,14 @@ def made(pages: Iterable[Page], by: str = "docs/replication") -> Page:
             )
         here = [known[part.paper, name] for name in part.pages]
         words = numbers(here[0]) if here else Counter[str]()
-        tested = causes.tested(here[0]) if here else (0, 0)
+        tested = causes.tested(here[0]) if here else 0
+        known_of = causes.known(here[0]) if here else dict.fromkeys(causes.KNOWN, 0)
         checks = Counter(check.verdict for page in here[:1] for check in page.checks if not check.aim)
         rows.append(
             {"paper": part.paper, "part": part.name, "pages": " ".join(part.pages)}
             | {word.value: words[word.value] for word in Verdict}
-            | {"not_judged": words["not judged"], "worse_tested": tested[0], "undecided_tested": tested[1]}
+            | {"not_judged": words["not judged"], "worse_tested": tested}
+            | known_of
             | {f"findings_{word.replace(' ', '_')}": checks[word] for word in FOUND}
             | {"note": part.note}
             | _again(here)
@@ -257,8 +259,12 @@ def laid_out(page: Page) -> Page:
         intro="Every table and figure of the five papers: its numbers by what became of them, and what the paper "
         "concludes from it. " + _share("All five papers", page.rows),
         tolerance=RULE
-        + " Tolerances stand on the pages. *Not judged*: the paper copied the line, or states a count that "
-        "follows from numbers that are judged.",
+        + " An undecided number whose whole interval is within or better is not worse, whichever of the two it is. One "
+        "is *no farther off than the paper's own runs would lie apart* where the paper's number is in the 95 % "
+        "prediction interval, without any tolerance, of what the paper averages, by how far our runs lie apart: for "
+        "HARE one run of 150 people, for balanced recourse five runs, for the study one of its size. Tolerances stand "
+        "on the pages. *Not judged*: the paper copied the line, or states a count that follows from numbers that are "
+        "judged.",
         notes="What was tried stands on each page and in [Replications](index.md), too.",
     )
 
@@ -314,6 +320,13 @@ def _cells(row: Row) -> Iterator[str]:
     yield row["note"]
 
 
+_KNOWN = {
+    "undecided_not_worse": "undecided ones that are within or better either way",
+    "undecided_tested": "others that a measured change brings within",
+    "undecided_chance": "no farther off than the paper's own runs would lie apart",
+}
+
+
 def _share(where: str, rows: Iterable[Row]) -> str:
     """The counts in a sentence; empty where nothing was judged."""
     rows = list(rows)
@@ -322,10 +335,13 @@ def _share(where: str, rows: Iterable[Row]) -> str:
     if not judged:
         return ""
     good = words[Verdict.WITHIN] + words[Verdict.BETTER]
-    worse, undecided = (sum(row[name] for row in rows) for name in ("worse_tested", "undecided_tested"))
-    share = f"{(good + worse + undecided) / judged:.0%}"
-    more = f"; {share} with {worse} worse ones whose cause is tested" if worse else ""
-    more += f" and {undecided} undecided ones that a measured change brings within" if undecided else ""
+    worse = sum(row["worse_tested"] for row in rows)
+    known = {name: sum(row[name] for row in rows) for name in causes.KNOWN}
+    also = [f"{worse} worse ones whose cause is tested"] if worse else []
+    also += [f"{n} {_KNOWN[name]}" for name, n in known.items() if n]
+    share = f"{(good + worse + sum(known.values())) / judged:.1%}"
+    together = " and ".join(filter(None, (", ".join(also[:-1]), *also[-1:])))
+    more = f"; {share} with {together}" if also else ""
     found = {word: sum(row[f"findings_{word.replace(' ', '_')}"] for row in rows) for word in FOUND}
     return (
         f"{where}: of {judged:,} judged numbers {words[Verdict.WITHIN]:,} are within the tolerance, "

@@ -33,12 +33,19 @@ class Verdict(StrEnum):
     UNDECIDED = "undecided"
 
 
+class Open(StrEnum):
+    """What an undecided number is, although it is not decided."""
+
+    NOT_WORSE = "within or better"  # all of its interval is one or the other
+    CHANCE = "chance"  # runs as large as the paper's lie as far apart
+
+
 @dataclass(frozen=True)
 class Cell:
     """One number, ours beside the paper's; no verdict without `paper` and `tolerance`.
 
     sign: 1 where higher is better, -1 where lower is, 0 where neither is: then all that is beyond is worse. interval:
-    95 % of ours; None: not known, so not asked.
+    95 % of ours; None: not known, so not asked. apart: see `half_of_prediction`; infinite: not known.
     """
 
     ours: float
@@ -46,6 +53,20 @@ class Cell:
     tolerance: float | None = None
     sign: int = 1
     interval: Interval | None = None
+    apart: float = math.inf
+
+    @property
+    def open(self) -> Open | None:
+        """What is known of an undecided number all the same; None of any other."""
+        if self.verdict is not Verdict.UNDECIDED:
+            return None
+        assert self.paper is not None and self.tolerance is not None and self.interval is not None
+        if (
+            self.sign
+            and min(self.sign * (end - self.paper) for end in self.interval) >= -self.tolerance - _HAIR
+        ):
+            return Open.NOT_WORSE
+        return Open.CHANCE if abs(self.ours - self.paper) <= self.apart < math.inf else None
 
     @property
     def verdict(self) -> Verdict | None:
@@ -62,6 +83,11 @@ class Cell:
             if (low - self.paper <= slack) if gap > 0 else (high - self.paper >= -slack):
                 return Verdict.UNDECIDED
         return Verdict.BETTER if gap * self.sign > 0 else Verdict.WORSE
+
+
+def opened(cells: Mapping[str, Cell]) -> str:
+    """What is known of undecided numbers, for the column 'open' of a row: 'gtp: chance; gtd: within or better'."""
+    return "; ".join(f"{name}: {cell.open}" for name, cell in cells.items() if cell.open)
 
 
 def of_all(cells: Iterable[Cell]) -> Verdict | None:
@@ -87,6 +113,14 @@ def half_width(spread: float, seeds: int) -> float:
     from scipy.stats import t as student
 
     return float(student.ppf(0.975, seeds - 1) * spread / math.sqrt(seeds - 1))
+
+
+def half_of_prediction(half: float, seeds: int, runs: int) -> float:
+    """Half of the 95 % interval in which a mean of other `runs` lies, from that (`half`) of a mean over `seeds`.
+
+    It holds no tolerance: a paper's number within it is explained by the runs that were drawn, by nothing else.
+    """
+    return half * math.sqrt(1 + seeds / runs)
 
 
 def above_zero(low: float, high: float) -> bool | None:

@@ -15,8 +15,10 @@ from wayforward_studies.verdicts import (
     at_most,
     counted,
     falls,
+    half_of_prediction,
     half_width,
     of_all,
+    opened,
 )
 
 
@@ -42,6 +44,37 @@ from wayforward_studies.verdicts import (
 )
 def test_a_number_beside_the_papers(ours: float, sign: int, interval: tuple[float, float] | None, word: str):
     assert Cell(ours, 0.5, 0.03, sign, interval).verdict == word
+
+
+@pytest.mark.parametrize(
+    ("ours", "sign", "interval", "apart", "word"),
+    [
+        (0.44, -1, (0.40, 0.48), math.inf, "within or better"),  # less is better, and .48 is within
+        (0.56, 1, (0.52, 0.60), 0.01, "within or better"),
+        (0.56, -1, (0.52, 0.60), 0.059, None),  # the paper's runs lie less far apart
+        (0.56, -1, (0.52, 0.60), 0.061, "chance"),
+        (0.56, -1, (0.52, 0.60), math.inf, None),  # a single seed tells of no others
+        (0.56, 0, (0.52, 0.60), 0.061, "chance"),  # neither more nor less is better
+        (0.56, 1, (0.46, 0.66), math.inf, None),  # may be worse, too: .46
+        (0.56, -1, (0.54, 0.58), 0.061, None),  # decided: worse
+        (0.52, -1, (0.40, 0.60), 0.061, None),  # decided: within
+    ],
+)
+def test_what_is_known_of_an_undecided_number(
+    ours: float, sign: int, interval: tuple[float, float], apart: float, word: str | None
+) -> None:
+    cell = Cell(ours, 0.5, 0.03, sign, interval, apart)
+    assert cell.open == word
+    assert opened({"gtp": cell, "gtd": Cell(0.5)}) == (f"gtp: {word}" if word else "")
+
+
+@pytest.mark.parametrize(("seeds", "runs"), [(10, 1), (10, 5), (5, 1)])
+def test_the_mean_of_other_runs_lies_where_it_is_said_to(seeds: int, runs: int) -> None:
+    """19 times in 20, whatever the runs' spread is."""
+    rng = np.random.default_rng(0)
+    ours, theirs = rng.normal(3, 2, (4000, seeds)), rng.normal(3, 2, (4000, runs)).mean(1)
+    half = np.array([half_of_prediction(half_width(one.std(), seeds), seeds, runs) for one in ours])
+    assert np.mean(np.abs(ours.mean(1) - theirs) <= half) == pytest.approx(0.95, abs=0.012)
 
 
 def test_nothing_is_compared_with_nothing() -> None:

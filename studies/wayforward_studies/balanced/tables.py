@@ -20,8 +20,18 @@ from wayforward.impact.segregation import (
 from wayforward_studies.balanced.measures import OURS
 from wayforward_studies.balanced.published import BY_METHOD, INDICES, MEASURES
 from wayforward_studies.pages import Line, Row, Table, number
-from wayforward_studies.verdicts import RULE, Cell, Check, at_most, half_width, listed
+from wayforward_studies.verdicts import (
+    RULE,
+    Cell,
+    Check,
+    at_most,
+    half_of_prediction,
+    half_width,
+    listed,
+    opened,
+)
 
+RUNS = 5  # that the paper's numbers are means of
 #: How far a mean may lie from the paper's and still be called the same; whether higher is better.
 TOLERANCE = {
     "centralization": 0.01,
@@ -78,7 +88,8 @@ class MethodResult:
         """A measure beside the paper's, to be judged."""
         ours, half = self.mean.get(name, math.nan), self.half_of_interval(name)
         ends = (ours - half, ours + half)
-        return Cell(ours, self.paper.get(name), TOLERANCE.get(name), SIGN.get(name, 1), ends)
+        apart = half_of_prediction(half, self.seeds, RUNS)
+        return Cell(ours, self.paper.get(name), TOLERANCE.get(name), SIGN.get(name, 1), ends, apart)
 
     def half_of_interval(self, name: str) -> float:
         """Half of the 95 % interval of a measure's mean."""
@@ -103,6 +114,7 @@ class MethodResult:
                     "half_of_paired_interval": self.half.get(name, math.nan),
                     "seeds": self.seeds,
                     "tolerance": TOLERANCE.get(name),
+                    "open": opened({name: self.cell(name)}),
                     "verdict": self.cell(name).verdict or "",
                 }
             )

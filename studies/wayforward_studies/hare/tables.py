@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,9 +23,20 @@ from wayforward_studies.hare.published import (
     rows,
 )
 from wayforward_studies.pages import Line, Row, Table
-from wayforward_studies.verdicts import RULE, SLACK, Cell, Check, Verdict, half_width, of_all
+from wayforward_studies.verdicts import (
+    RULE,
+    SLACK,
+    Cell,
+    Check,
+    Verdict,
+    half_of_prediction,
+    half_width,
+    of_all,
+    opened,
+)
 
 NEAR, POINTS = 0.15, 0.10
+_RUNS = 1  # of the paper: 150 people once, as each of our seeds has them
 #: What is judged beside the GTP, by its column: whether more is better, and the tolerance as a share of the paper's or
 #: as a number, whichever is more.
 BESIDE: dict[str, tuple[int, float, float]] = {
@@ -129,13 +141,15 @@ class CaseResult:
             return {}
         stated = self.paper.stated
         half = half_width(self.values["gtp"].spread, self.seeds)
-        out = {"gtp": judged(self.way, self.gtp, self.base, stated["gtp"].mean, self.base_paper, half)}
+        start = (self.base, self.base_paper)
+        out = {"gtp": judged(self.way, self.gtp, start[0], stated["gtp"].mean, start[1], half, self.seeds)}
         for name, (sign, share, least) in BESIDE.items():
             if name in stated and name in self.values:
                 ours, paper = self.values[name], stated[name].mean
                 half = half_width(ours.spread, self.seeds)
                 ends = (ours.mean - half, ours.mean + half)
-                out[name] = Cell(ours.mean, paper, max(share * paper, least), sign, ends)
+                apart = half_of_prediction(half, self.seeds, _RUNS)
+                out[name] = Cell(ours.mean, paper, max(share * paper, least), sign, ends, apart)
         return out
 
     @property
@@ -172,7 +186,13 @@ class CaseResult:
             if name == "gtp" or name in BESIDE:
                 out[f"{name}_verdict"] = "" if name not in self.cells else str(self.cells[name].verdict)
         plans = self.values["gtp"].n if self.values else 0
-        return out | {"plans": plans, "seeds": self.seeds, "verdict": self.verdict, "note": self.note}
+        return out | {
+            "plans": plans,
+            "seeds": self.seeds,
+            "verdict": self.verdict,
+            "open": opened(self.cells),
+            "note": self.note,
+        }
 
     @classmethod
     def of(cls, row: Row, bases: Mapping[str, float], seeds: int) -> CaseResult:
@@ -205,18 +225,26 @@ class CaseResult:
 
 
 def judged(
-    way: Asking, gtp: float, base: float, paper: float, base_paper: float, half: float | None = None
+    way: Asking,
+    gtp: float,
+    base: float,
+    paper: float,
+    base_paper: float,
+    half: float | None = None,
+    seeds: int = 1,
 ) -> Cell:
     """The number that is compared: the GTP or, from another start, the share by which asking lowers it.
 
-    gtp, base: measured, after asking and before. paper, base_paper: stated. half: of the 95 % interval of `gtp`.
+    gtp, base: measured, after asking and before. paper, base_paper: stated. half: of the 95 % interval of `gtp`,
+    which is a mean over `seeds`.
     """
     close = abs(base / base_paper - 1) <= NEAR + 1e-9
     ends = None if half is None else (gtp - half, gtp + half)
+    apart = math.inf if half is None else half_of_prediction(half, seeds, _RUNS)
     if way == BASE or close:
-        return Cell(gtp, paper, NEAR * paper, -1, ends)
+        return Cell(gtp, paper, NEAR * paper, -1, ends, apart)
     falls = None if ends is None else (1 - ends[1] / base, 1 - ends[0] / base)
-    return Cell(1 - gtp / base, 1 - paper / base_paper, POINTS, 1, falls)
+    return Cell(1 - gtp / base, 1 - paper / base_paper, POINTS, 1, falls, apart / base)
 
 
 BySeed = Mapping[str, Mapping[str, Sequence[float | None]]]

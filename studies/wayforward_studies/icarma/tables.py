@@ -10,7 +10,7 @@ from wayforward.evaluate.stats import Estimate
 from wayforward_studies.icarma.measures import IcarmaMeasures, PerPerson
 from wayforward_studies.icarma.published import PROFILES, TOLERANCE, IcarmaCase, IcarmaPublished
 from wayforward_studies.pages import Line, Row, Table, number
-from wayforward_studies.verdicts import RULE, SLACK, Cell, Check, at_most, falls, listed, of_all
+from wayforward_studies.verdicts import RULE, SLACK, Cell, Check, at_most, falls, listed, of_all, opened
 
 SHARES = ("validity", "plausibility", "hap")
 SIGN = {
@@ -95,7 +95,7 @@ def judge(row: Row) -> Row:
     """The row with its verdicts: of each share, and of the line."""
     judged = cells(row)
     words = {f"{name}_verdict": judged[name].verdict if name in judged else "" for name in SHARES}
-    return {**row, **words, "verdict": of_all(judged.values()) or ""}
+    return {**row, **words, "verdict": of_all(judged.values()) or "", "open": opened(judged)}
 
 
 class Measured(Protocol):

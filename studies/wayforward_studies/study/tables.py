@@ -198,7 +198,9 @@ def laid_out(page: Page) -> Page:
 def _models(rows: Sequence[Row]) -> tuple[tuple[Table, ...], str]:
     lines = []
     for row in rows:
-        cell = Cell(row["mean"], row["paper"], row["tolerance"], 0, (row["low"], row["high"]))
+        ends = (row["low"], row["high"])  # of single studies as large as the paper's
+        apart = abs(ends[row["paper"] > row["mean"]] - row["mean"])
+        cell = Cell(row["mean"], row["paper"], row["tolerance"], 0, ends, apart)
         kind = (
             "numbers that the raters were fitted to"
             if row["quantity"] == _FITTED
