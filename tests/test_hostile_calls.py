@@ -306,7 +306,8 @@ ARGUMENTS = {
         f"k {shown(k)[:9]}": (lambda c, k=k: c.ask(c.people, k=k), MethodError, "options were asked for. Ask for k=1")
         for k in (10**30, 10**5000, 10**4, 0, -1, 1.5, "3", True, None, [1], math.nan)
     },
-    "seed": (lambda c: c.ask(c.people, seed=math.nan), MethodError, "seed=nan is not a whole number"),
+    "seed": (lambda c: c.ask(c.people, seed=math.nan), MethodError, "seed=nan is no seed"),
+    "a seed below 0": (lambda c: c.ask(c.people, seed=-1), MethodError, "seed=-1 is no seed"),
     "strict": (lambda c: c.ask(c.people, strict="no"), MethodError, "strict='no' is neither True nor False"),
     **{
         f"{name} {value}": (

@@ -24,6 +24,7 @@ from wayforward.people.dialogue import Dialogue
 from wayforward.plain_files import read_json, read_text, write_bytes, write_text
 from wayforward.recourse import Outcome
 from wayforward.schema import SchemaWarning
+from wayforward.testing import case
 from wayforward.world.files import load_world
 
 pd = pytest.importorskip("pandas")
@@ -237,10 +238,20 @@ def test_pipes_and_devices_are_no_files(tmp_path, kind):
         with pytest.raises(FileFormatError, match=r"file\.json"):
             read()
     from wayforward.data.user_tables import read_table
+    from wayforward.scale.sources import open_source
+    from wayforward.tracks.submission import Submission
 
     table = path.with_suffix(".csv")
     path.rename(table)
-    for look in (lambda: read_table(table), lambda: wf.Recourse.load(table)):
+    code = path.with_suffix(".py")
+    code.symlink_to(table)
+    for look in (
+        lambda: read_table(table),
+        lambda: wf.Recourse.load(table),
+        lambda: open_source(table),
+        lambda: wf.world.CausalFlow.load(table),
+        lambda: Submission("entry", str(code)),
+    ):
         with pytest.raises(WayforwardError, match="is a pipe or a device, and no file"):
             look()
     table.rename(path)
@@ -330,6 +341,28 @@ def test_an_answer_that_was_edited_is_refused(question, tmp_path, what):
     np.testing.assert_array_equal(wf.Recourse.load(path).after, question.answer.after)
     edited(path, EDITS[what])
     with pytest.raises(FileFormatError, match="'a.json' was changed after it was saved"):
+        wf.Recourse.load(path)
+
+
+@pytest.mark.parametrize("name", ["before.income", "seconds", "score_before", "reason", "id.name"])
+def test_what_stands_beside_a_later_option_is_read_too(tmp_path, name):
+    """Only what stood beside a person's first option was; other tools read the others."""
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    it = case("linear", "independent", 0, 8)
+    table = it.problem.schema.decode(it.x)
+    table["name"] = [f"p{i}" for i in range(len(table))]
+    table.loc[0, it.problem.schema.names[0]] = 10**9  # nobody's, with a reason
+    path = tmp_path / "a.parquet"
+    with pytest.warns(UserWarning):
+        wf.recommend(it.problem, table, method="local-search", k=3, id="name").save(path)
+    stored = parquet.read_table(path)
+    column = name.replace("income", it.problem.schema.names[0])
+    values = stored.column(column).to_pylist()
+    assert wf.Recourse.load(path).k == 3
+    values[4] = "x" if isinstance(values[0], str) else 1.5
+    at = stored.column_names.index(column)
+    parquet.write_table(stored.set_column(at, column, pa.array(values)), path)
+    with pytest.raises(FileFormatError, match="'a.parquet' was changed after it was saved"):
         wf.Recourse.load(path)
 
 

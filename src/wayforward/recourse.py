@@ -915,6 +915,13 @@ class Recourse:
         for name, row in zip(("person", "option"), np.divmod(np.arange(table.num_rows), k), strict=True):
             if not np.array_equal(table.column(name).to_numpy(), row):  # whose plan it is, in other tools
                 raise FileFormatError(_CHANGED)
+        own_of = ("before.", "id.", "seconds", "score_before", "reason", "ended_by")
+        if k > 1 and not all(
+            _repeats(table, name, k) for name in table.column_names if name.startswith(own_of)
+        ):
+            raise FileFormatError(
+                _CHANGED
+            )  # what stands beside a person's later options is read by other tools alone
 
         def column(name: str) -> np.ndarray:
             return np.asarray(table.column(name).to_numpy(zero_copy_only=False))
@@ -976,6 +983,17 @@ class Recourse:
         cut = int(self.cut_short.sum())
         late = f"; {cut} ended by the deadline" if cut else ""
         return harmless(f"Recourse({self.n} people, up to {self.k} options, {self.method}: {ends}{late})")
+
+
+def _repeats(table: Any, name: str, k: int) -> bool:
+    """Does a column say the same in all k rows of every person?"""
+    values = table.column(name).to_numpy(zero_copy_only=False)
+    return all(
+        np.array_equal(first, other, equal_nan=True)
+        if values.dtype.kind == "f"
+        else first.tolist() == other.tolist()
+        for first, other in ((values[::k], values[at::k]) for at in range(1, k))
+    )
 
 
 def count_outcomes(outcome: np.ndarray) -> dict[str, int]:

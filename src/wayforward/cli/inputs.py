@@ -22,7 +22,7 @@ from wayforward.errors import (
     WorldError,
     did_you_mean,
 )
-from wayforward.plain_files import name_of, read_text, write_text
+from wayforward.plain_files import no_file, read_text, write_text
 
 if TYPE_CHECKING:
     from wayforward.data import Dataset
@@ -463,7 +463,7 @@ def read_wishes(path: Path, schema: Schema, x: np.ndarray, question: Inputs) -> 
     from wayforward.preferences import Preferences
 
     if not path.is_file():
-        raise FileFormatError(f"There is no file '{name_of(path)}'. Check --preferences.")
+        raise FileFormatError(no_file(path))
     if path.suffix == ".csv":
         if not any(line.strip(b" \r\n\t,") for line in path.read_bytes().split(b"\n")[1:]):
             raise FileFormatError(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from wayforward.cli.console import say
 from wayforward.errors import DataError, require
+from wayforward.plain_files import no_file
 
 if TYPE_CHECKING:
     from wayforward.serve.projects import Given
@@ -66,7 +67,7 @@ def model_given(
         )
     for file in (schema, train, *([world] if world else [])):
         if not file.is_file():
-            raise DataError(f"There is no file '{file}'. Check the path.")
+            raise DataError(no_file(file))
     return Given(
         title=title, model=model if model in ZOO else Path(model), schema=schema, train=train, label=label,
         favourable=tuple(favourable), world=world, threshold=threshold,

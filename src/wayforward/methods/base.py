@@ -62,9 +62,9 @@ def check_k(k: object) -> None:
 
 
 def check_seed(seed: object) -> None:
-    """Raise MethodError for a seed that is no whole number."""
-    if not is_integer(seed):
-        raise MethodError(f"seed={shown(seed)} is not a whole number. Use seed=0, for example.")
+    """Raise MethodError for a seed that is no whole number of 0 or more."""
+    if not (is_integer(seed) and seed >= 0):
+        raise MethodError(f"seed={shown(seed)} is no seed. Give a whole number of 0 or more.")
 
 
 @public

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from wayforward.errors import DataError, FileFormatError, require, suggest
-from wayforward.plain_files import as_path, bounded_lines, name_of, require_once
+from wayforward.plain_files import as_path, bounded_lines, name_of, no_file, require_once
 
 PROBLEM = "wayforward.problem"  # a column of a shard: why its row is none
 _MEGABYTE = 1 << 20
@@ -119,7 +119,7 @@ def open_source(source: Any) -> TableSource:
                 )
         return TableSource(path.name, names[0], files)
     if not path.is_file():
-        raise DataError(f"There is no file '{path}'. Check the path.")
+        raise DataError(no_file(path))
     kind = Path(path.name.lower().removesuffix(".gz")).suffix
     if kind == ".parquet":
         return TableSource(path.name, _parquet_columns(path), (path,))

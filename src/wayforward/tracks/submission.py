@@ -14,6 +14,7 @@ from typing import Any, Literal
 from wayforward.errors import DataError, MethodError
 from wayforward.methods import Method, names
 from wayforward.methods.registry import METHODS
+from wayforward.plain_files import no_file
 
 Kind = Literal["method", "code", "rows"]
 
@@ -45,7 +46,7 @@ class Submission:
                 "Give file.py, file.py:Class, a folder, or a name of `wayforward methods`."
             )
         if self.kind == "code" and not Path(self.place).is_file():
-            raise DataError(f"There is no file '{self.place}'. Check the path.")
+            raise DataError(no_file(self.place))
 
     @classmethod
     def of(cls, text: str, name: str = "") -> Submission:

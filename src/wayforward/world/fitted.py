@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from wayforward.errors import DataError, FileFormatError, WorldError
-from wayforward.plain_files import as_path, name_of
+from wayforward.plain_files import as_path, name_of, no_file
 from wayforward.schema import Feature, Schema
 from wayforward.shapes import Rows
 from wayforward.tensor_files import read, write
@@ -87,9 +87,7 @@ class FittedWorld(World):
         """
         file = as_path(path)
         if not file.is_file():
-            raise FileFormatError(
-                f"There is no file '{name_of(file)}'. Check the path, or save a world there first."
-            )
+            raise FileFormatError(no_file(file))
         try:
             world = cls.restored(*read(file))
         except Exception as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 import wayforward as wf
-from wayforward.errors import DataError
+from wayforward.errors import DataError, WriteError
 from wayforward.impact.disclosure.ledger import BudgetSpent, Ledger
 from wayforward.impact.disclosure.service import Service
 from wayforward.testing import case
@@ -136,6 +137,31 @@ def test_a_ledger_that_somebody_changed_gives_no_answers(tmp_path: Path, change:
     for ask in (lambda: ledger.spend("bank", 1), lambda: ledger.given("bank")):
         with pytest.raises(DataError, match="'a.db' is no ledger that can be read"):
             ask()
+
+
+def test_a_ledger_that_cannot_be_written_now_counts_nothing_and_says_so(tmp_path: Path, monkeypatch) -> None:
+    """It was called no ledger, and a new name was advised, which is a new budget for everybody."""
+    monkeypatch.setattr("wayforward.impact.disclosure.ledger._WAIT", 0.05)
+    ledger = Ledger(tmp_path / "a.db", per_client=3)
+    ledger.spend("bank", 1)
+    with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(WriteError, match="'a.db' cannot be written .* nothing was counted"):
+            ledger.spend("bank", 1)
+    with closing(sqlite3.connect(tmp_path / "a.db")) as other:
+        pages = other.execute("PRAGMA page_count").fetchone()[0]
+    connect = sqlite3.connect
+
+    def full(*args, **more):
+        made = connect(*args, **more)
+        made.execute(f"PRAGMA max_page_count = {pages}")
+        return made
+
+    monkeypatch.setattr(sqlite3, "connect", full)
+    with pytest.raises(WriteError, match="disk is full"):
+        for i in range(400):
+            ledger.spend(f"client {i}", 1)
+    assert ledger.given("bank") == 1
 
 
 class Spending(RuleBasedStateMachine):

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
-from wayforward.errors import DataError, WayforwardError, is_whole, require_kind, shown
+from wayforward.errors import DataError, WayforwardError, WriteError, is_whole, require_kind, shown
 from wayforward.plain_files import as_path, place_of
 from wayforward.public import public
 
@@ -24,6 +24,10 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS setting (name TEXT PRIMARY KEY, value TEXT)",
 )
 _KEY = 32  # bytes
+_NOT_NOW = (
+    sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM,
+)  # fmt: skip
 _WAIT = 30.0  # seconds for another process that is writing
 
 
@@ -39,7 +43,8 @@ class Ledger:
     per_client: answers that a client may have in all. per_day: on one day; None: no limit of its own.
 
     Example: ``Ledger("answers.db", per_client=200, per_day=20).spend("bank 7", 5)``.
-    Raises: DataError for limits below 1, or a file that is no ledger; WriteError.
+    Raises: DataError for limits below 1, or a file that is no ledger; WriteError where it cannot be
+    written now: a full disk, or another process that writes for half a minute.
     """
 
     def __init__(self, path: str | Path, per_client: int, per_day: int | None = None) -> None:
@@ -112,6 +117,13 @@ class Ledger:
                 yield ledger
                 ledger.execute("COMMIT")
             except sqlite3.DatabaseError as error:
+                if (
+                    getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_NOW
+                ):  # a new file would be a new budget
+                    raise WriteError(
+                        f"'{self.path.name}' cannot be written ({error}), so nothing was counted. Make room, or wait "
+                        "until nobody else writes, and ask again; do not give the answers."
+                    ) from None
                 raise DataError(
                     f"'{self.path.name}' is no ledger that can be read ({error}). Give a file that a Ledger wrote, "
                     "or a new name."
