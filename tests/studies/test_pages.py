@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shutil
@@ -35,6 +36,7 @@ LAID_OUT = {
 }
 
 
+@functools.cache
 def counted(paper: str) -> list[Page]:
     """The pages whose numbers the overview counts, as they are shown."""
     rows = json.loads((PAGES / "overview.json").read_text())["lines"]

@@ -9,6 +9,7 @@ Source: HARE: human-in-the-loop algorithmic recourse, under review; read from it
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -276,11 +277,12 @@ class HarePublished:
     stated: dict[str, Stated]
 
 
-def rows(table: int) -> Iterator[HarePublished]:
+@functools.cache
+def rows(table: int) -> tuple[HarePublished, ...]:
     """The lines of a table in the paper's order, a way of asking each."""
-    for line in _TABLES[table].strip().replace("\n    |", " |").splitlines():
-        who, *cells = (part.split() for part in line.split("|"))
-        yield from _line(table, who, cells)
+    lines = _TABLES[table].strip().replace("\n    |", " |").splitlines()
+    parts = ([part.split() for part in line.split("|")] for line in lines)
+    return tuple(row for who, *cells in parts for row in _line(table, who, cells))
 
 
 def _line(table: int, who: list[str], cells: list[list[str]]) -> Iterator[HarePublished]:
