@@ -167,8 +167,8 @@ def staff(camera: Camera, role: str, password: str) -> None:
         camera.take(f"{role}-{place or 'desk'}")
 
 
-def auditor(camera: Camera) -> None:
-    """Two audits, each of other made-up people, side by side, where they are not there yet; a case; the report."""
+def operator(camera: Camera) -> None:
+    """Two audits, each of other made-up people, where they are not there yet; what is seen of a case on the desk."""
     from wayforward.answers import write_csv
     from wayforward.data import everyday, load
 
@@ -182,8 +182,15 @@ def auditor(camera: Camera) -> None:
             file = Path(folder) / "people.csv"
             write_csv([dict(zip(columns, row, strict=True)) for row in rows], file)
             camera.go("/staff/jobs")
+            camera.page.select_option("#kind", "audit")
             camera.page.set_input_files("#people", file)
             camera.press("Start")
+    desk(camera)
+
+
+def auditor(camera: Camera) -> None:
+    """The two audits of the operator side by side; a case; the report."""
+    read = camera.page.get_by_role("link", name=gettext("Read the audit"))
     for _ in range(200):
         camera.go("/staff/jobs")
         if read.count() == 2:
@@ -248,7 +255,7 @@ def walk(camera: Camera, link: str, passwords: dict[str, str]) -> None:
     applicant(camera, link)
     for role in STAFF:
         staff(camera, role, passwords[role])
-        more = {"researcher": researcher, "auditor": auditor, "operator": desk}.get(role)
+        more = {"researcher": researcher, "auditor": auditor, "operator": operator}.get(role)
         if more is not None:
             more(camera)
 

@@ -58,10 +58,10 @@ def table(path, seed=3, n=160):
     return write_csv(rows, path)
 
 
-def audited(services, model, people, **given):
+def audited(services, model, people, by="operator", **given):
     """An audit that is done."""
     id = services.jobs.start(
-        "audit", model, {"groups": ["home", "age"], "most": 40, **given}, people, user(services, "auditor")
+        "audit", model, {"groups": ["home", "age"], "most": 40, **given}, people, user(services, by)
     )
     assert services.jobs.claim("one") == id
     assert run(services.settings.home, services.database.url, id, "one") == 0

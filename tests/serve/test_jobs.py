@@ -70,12 +70,12 @@ def test_plans_of_a_table(services, model, people, tmp_path):
 
 @any_database
 def test_an_audit_by_the_features_named(services, model, people):
-    id = services.jobs.start("audit", model, {"groups": ["age"]}, people, user(services, "auditor"))
+    id = services.jobs.start("audit", model, {"groups": ["age"]}, people, user(services))
     services.jobs.claim("one")
     run(services.settings.home, services.database.url, id, "one")
     assert state(services, id).status == DONE
     assert "<h1>Audit of recourse: A small loan" in (services.jobs.folder / id / "audit.html").read_text()
-    id = services.jobs.start("audit", model, {}, people, user(services, "auditor"))
+    id = services.jobs.start("audit", model, {}, people, user(services))
     services.jobs.claim("one")
     run(services.settings.home, services.database.url, id, "one")
     assert state(services, id).status == FAILED and "sensitive" in state(services, id).note

@@ -1,117 +1,276 @@
 """Audits of nearly the same people, or at other thresholds: what one tells less what another tells is not of few.
 
-Whoever is refused at a threshold is refused at every higher one, so that the difference of two counts is a count of
-people between the two; and of two tables that differ by a row, the difference of two counts is how that person fared.
-An audit in which such a difference would be of fewer than `FEWEST` people is not told.
+The difference of two sums over people who are the same but for a few tells how these fared. So two audits of a model
+may not differ by fewer than `FEWEST` people, in all, in some group or where two meet: of the people told of, of those
+answered, or of those with a plan. Somebody whose row moved a little is the same person. Who is refused at a threshold
+is refused at every higher one, so that of the same people the difference of two counts of refused is guarded, too, and
+audits of the same people along other attributes are guarded together as one audit of all of these is.
+
+None of this withstands whoever makes up tables: who may have a table audited is decided by `Jobs.start`.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import itertools
 import json
-import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wayforward.errors import WayforwardError
-from wayforward.groups import Groups
+from wayforward.impact.audit.nearly_alike import few_between
 from wayforward.language import gettext
-from wayforward.plain_files import write_text, written
+from wayforward.plain_files import written
+from wayforward.scaling import ranges
 from wayforward.serve.audits import EVERYBODY, FEWEST
+from wayforward.serve.keys import Keys, seal, unseal
+from wayforward.shapes import Floats, Ints, Mask
 
-_MARK = "asked-about.npz"  # beside the numbers of an audit: of which model and people they are
-_KEY = ".asked-about.key"  # of the marks of rows; who has a mark and not the key learns nothing of a row
+if TYPE_CHECKING:
+    from wayforward.impact.audit.figures import Measured
+
+_MARK = "asked-about.sealed"  # beside the numbers of an audit: of which model and people they are
+# A row that moved is near its old place where both lie in one cell of one of so many grids, laid at random. Of ten
+# numbers that all move by half a hundredth of their range, a cell of a twentieth holds both in a third of the grids.
+_GRIDS, _CELLS_A_RANGE = 16, 20
+_TOLD = (EVERYBODY, "refused", "answered", "with a plan")
 
 
-def refuse_few_between(
-    folder: Path, model_id: str, x: np.ndarray, attributes: Sequence[Groups], numbers: Mapping[str, Any]
-) -> None:
-    """Compare an audit of people x (n, d) in groups with those of the same model in the folders beside it, and leave a
-    mark in its own. Raises: WayforwardError where one of them differs by a few people, in all or in some group.
+@dataclass(frozen=True, eq=False)
+class _Mark:
+    """Of whom an audit tells.
+
+    rows: (n,) keyed hashes. grids: (n, g) cells that they lie in, as keyed hashes. told: (n, 4) bool, of which of
+    `_TOLD` each is. names: attribute -> its groups. label: attribute -> (n,) group, -1 for none.
     """
-    rows, here = _marks(folder.parent, x), dict(_refused(numbers))
-    cells = {name: rows[mask] for name, mask in _cells(attributes, len(x))}
-    for other in sorted(folder.parent.glob(f"*/{_MARK}")):
-        report = other.with_name("audit.json")
-        if other.parent == folder or not report.is_file():
-            continue
-        with np.load(other, allow_pickle=False) as mark:
-            if str(mark["model"]) != model_id:
-                continue
-            names, theirs, of_cell = mark["names"].tolist(), mark["rows"], mark["cells"]
-        before = dict(_refused(json.loads(report.read_text(encoding="utf-8"))))
-        apart = [
-            _only_in_one(cells[name], theirs[place])
-            for name, place in zip(names, of_cell, strict=True)
-            if name in cells and min(len(cells[name]), place.sum()) >= FEWEST
+
+    rows: Ints
+    grids: Ints
+    told: Mask
+    names: dict[str, list[str]]
+    label: dict[str, Ints]
+
+    @classmethod
+    def of(cls, measured: Measured, key: bytes) -> _Mark:
+        """key: of the hashes; who has them and not the key learns nothing of a row."""
+        x, who = measured.x, measured.who
+        told = np.zeros((len(x), len(_TOLD)), dtype=bool)
+        told[:, 0], told[:, 1] = True, measured.refused
+        told[who, 2] = True
+        told[who[measured.has_cost], 3] = True
+        names = {one.name: [str(name) for name in one.names] for one in measured.attributes}
+        label = {one.name: one.member for one in measured.attributes}
+        return cls(_hashes(x, key), _cells_of(measured, key), told, names, label)
+
+    def write(self, path: Path, model_id: str, key: bytes) -> None:
+        """Write it, sealed."""
+        out = io.BytesIO()
+        head = np.array(json.dumps({"model": model_id, "names": self.names}))
+        label = np.array([self.label[name] for name in self.names], dtype=np.int32)  # (attributes, n)
+        np.savez_compressed(out, head=head, rows=self.rows, grids=self.grids, told=self.told, label=label)
+        with written(path, private=True) as half:
+            half.write_bytes(seal(key, out.getvalue(), f"{_MARK} {path.parent.name}"))
+
+    @classmethod
+    def read(cls, path: Path, model_id: str, key: bytes) -> _Mark | None:
+        """Return the mark of an audit of this model, or None of another. Raises: SealError."""
+        try:
+            sealed = path.read_bytes()
+        except FileNotFoundError:  # that audit has just been refused, or deleted
+            return None
+        content = unseal(key, sealed, f"{_MARK} {path.parent.name}")
+        with np.load(io.BytesIO(content), allow_pickle=False) as held:
+            head = json.loads(str(held["head"]))
+            if head["model"] != model_id:
+                return None
+            names = head["names"]
+            label = dict(zip(names, held["label"].astype(np.int64), strict=True))
+            return cls(held["rows"], held["grids"], held["told"], names, label)
+
+    def groups(self) -> Iterator[tuple[str, Mask]]:
+        """Name and members (n,) bool of everybody, of each group and of where two groups meet."""
+        yield EVERYBODY, np.ones(len(self.rows), dtype=bool)
+        every = [
+            [(f"{one}={name}", self.label[one] == g) for g, name in enumerate(self.names[one])]
+            for one in sorted(self.names)
         ]
-        if any(0 < count < FEWEST for count in apart):
+        yield from itertools.chain.from_iterable(every)
+        for some, others in itertools.combinations(every, 2):
+            for (a, mine), (b, theirs) in itertools.product(some, others):
+                yield f"{a}, {b}", mine & theirs
+
+
+def refuse_few_between(folder: Path, model_id: str, measured: Measured, keys: Keys) -> None:
+    """Leave a mark of an audit in its folder and compare it with those of the same model in the folders beside it: also
+    with those that are not done yet, so that none of two that are made at once is told unseen.
+
+    Raises: WayforwardError where one of them differs by a few people; then the mark is gone again.
+    """
+    key = hashlib.blake2b(b"asked about", key=keys.master, digest_size=32).digest()
+    mine, own = _Mark.of(measured, key), folder / _MARK
+    mine.write(own, model_id, key)
+    labels = [mine.label]
+    try:
+        for other in sorted(folder.parent.glob(f"*/{_MARK}")):
+            theirs = (
+                None if other == own or _came_to_nothing(other.parent) else _Mark.read(other, model_id, key)
+            )
+            if theirs is None:
+                continue
+            here, there = _refuse_few_apart(mine, theirs)
+            if len(here) == len(mine.rows) == len(theirs.rows):
+                at = there[np.argsort(here)]
+                labels.append({name: member[at] for name, member in theirs.label.items()})
+        _refuse_few_together(mine.told, labels)
+    except WayforwardError:
+        own.unlink(missing_ok=True)
+        raise
+
+
+def _came_to_nothing(folder: Path) -> bool:
+    """Is an audit over and left no numbers? While it runs its table of people is there."""
+    return not (folder / "audit.json").is_file() and not any(folder.glob("people.*"))
+
+
+def _refuse_few_apart(mine: _Mark, theirs: _Mark) -> tuple[Ints, Ints]:
+    """Return the positions (m,), (m,) of the people of both. Raises: WayforwardError where few are in one of the two
+    only, or fare otherwise there, in all or in a group."""
+    ours, yours = dict(mine.groups()), dict(theirs.groups())
+    shared = [name for name in ours if name in yours]
+    here = np.stack([ours[name] for name in shared], axis=1)  # (n, c)
+    there = np.stack([yours[name] for name in shared], axis=1)
+    a, b = _partners(mine, theirs, here, there)
+    apart = {}
+    for place, what in enumerate(_TOLD):
+        left, right = here & mine.told[:, [place]], there & theirs.told[:, [place]]
+        some = left.sum(0), right.sum(0)
+        both = (left[a] & right[b]).sum(0)
+        enough = (
+            np.minimum(here.sum(0) if place < 2 else some[0], there.sum(0) if place < 2 else some[1])
+            >= FEWEST
+        )
+        apart[what] = np.where(enough, some[0] + some[1] - 2 * both, 0)
+    everybody = apart.pop(EVERYBODY)
+    refused = np.where(everybody == 0, apart.pop("refused"), 0)  # else it is a count of as many as differ
+    if _few(everybody) or (everybody[0] and any(map(_few, apart.values()))):
+        raise WayforwardError(
+            gettext(
+                "These people are those of an audit that is there already but for fewer than {n}, in all or in some "
+                "group, or fewer of those who differ are refused or have a plan: the two together would tell of each. "
+                "Read that one, or wait until more have changed.",
+                n=FEWEST,
+            )
+        )
+    if _few(refused) or any(map(_few, apart.values())):
+        raise WayforwardError(
+            gettext(
+                "At this threshold fewer than {n} people fare otherwise than in an audit of the same people that is "
+                "there already, in all or in some group: the two together would tell of each. Choose a threshold "
+                "farther away.",
+                n=FEWEST,
+            )
+        )
+    return a, b
+
+
+def _few(counts: Ints) -> bool:
+    return bool(((counts > 0) & (counts < FEWEST)).any())
+
+
+def _refuse_few_together(told: Mask, labels: Sequence[dict[str, Ints]]) -> None:
+    """Raises: WayforwardError where groups of attributes of several audits of the same people (n, 4) differ by few."""
+    every = dict(itertools.chain.from_iterable(one.items() for one in labels))
+    if len(every) == max(map(len, labels)):  # one audit is along all of them, and guards them
+        return
+    for some in (told[:, 0], told[:, 2], told[:, 3]):
+        if few_between([member[some] for member in every.values()], FEWEST)[1]:
             raise WayforwardError(
                 gettext(
-                    "These people are those of an audit that is there already but for fewer than {n}, in all or in "
-                    "some group: the two together would tell of each. Read that one, or wait until more have changed.",
+                    "Groups of these features are those of another audit of the same people, along other features, but "
+                    "for fewer than {n}: the two together would tell of each. Compare other people along all of these "
+                    "features in one audit.",
                     n=FEWEST,
                 )
             )
-        if not any(apart) and any(
-            0 < abs(here[name] - before[name]) < FEWEST for name in here.keys() & before.keys()
-        ):
-            raise WayforwardError(
-                gettext(
-                    "At this threshold fewer than {n} people fare otherwise than in an audit of the same people that "
-                    "is there already, in all or in some group: the two together would tell of each. Choose a "
-                    "threshold farther away.",
-                    n=FEWEST,
-                )
-            )
-    every = dict(_cells(attributes, len(x)))
-    with written(folder / _MARK, private=True) as half, half.open("wb") as file:
-        np.savez_compressed(
-            file, model=np.array(model_id), rows=rows, names=np.array(list(every)),
-            cells=np.stack(list(every.values())),
-        )  # fmt: skip
 
 
-def _marks(folder: Path, x: np.ndarray) -> np.ndarray:
-    """(n,) a mark of each row, under a key of the deployment."""
-    file = folder / _KEY
-    if not file.exists():
-        write_text(file, secrets.token_hex(32), private=True)
-    key = bytes.fromhex(file.read_text())
-    marks = b"".join(
-        hashlib.blake2b(row, key=key, digest_size=8).digest() for row in np.ascontiguousarray(x + 0.0)
+def _partners(mine: _Mark, theirs: _Mark, here: Mask, there: Mask) -> tuple[Ints, Ints]:
+    """Return the positions (m,), (m,) of people of the one and of the other who may be the same: each at most once.
+
+    Equal rows come first, then rows that are near each other and fare alike in the same groups (n, c), then near ones.
+    """
+    left, right = np.arange(len(mine.rows)), np.arange(len(theirs.rows))
+    kind = _numbered(np.hstack([here, mine.told]), np.hstack([there, theirs.told]))
+    found: list[tuple[Ints, Ints]] = []
+    keys = [(mine.rows, theirs.rows, False)]
+    for alike in (True, False):
+        keys += [(mine.grids[:, g], theirs.grids[:, g], alike) for g in range(mine.grids.shape[1])]
+    for one, other, alike in keys:
+        if not len(left) or not len(right):
+            break
+        cell = one[left], other[right]
+        if alike:
+            cell = _numbered(np.c_[cell[0], kind[0][left]], np.c_[cell[1], kind[1][right]])
+        i, j = _matched(*cell)
+        found.append((left[i], right[j]))
+        left, right = np.delete(left, i), np.delete(right, j)
+    return np.concatenate([i for i, _ in found] or [left[:0]]), np.concatenate(
+        [j for _, j in found] or [right[:0]]
     )
-    return np.frombuffer(marks, dtype=np.uint64)
 
 
-def _cells(attributes: Sequence[Groups], n: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Name and members (n,) bool of everybody, of each group and of where two groups meet."""
-    yield EVERYBODY, np.ones(n, dtype=bool)
-    groups = [
-        [(f"{one.name}={name}", one.member == i) for i, name in enumerate(one.names)] for one in attributes
-    ]
-    yield from itertools.chain.from_iterable(groups)
-    for some, others in itertools.combinations(groups, 2):
-        for (a, mine), (b, theirs) in itertools.product(some, others):
-            yield f"{a}, {b}", mine & theirs
+def _matched(one: Ints, other: Ints) -> tuple[Ints, Ints]:
+    """Return positions of equal values of (n,) and (m,), each used once."""
+    both = _numbered(one[:, None], other[:, None])
+    turn = tuple(_turn(values) for values in both)
+    most = 1 + max((int(t.max(initial=0)) for t in turn), default=0)
+    _, i, j = np.intersect1d(
+        both[0] * most + turn[0], both[1] * most + turn[1], assume_unique=True, return_indices=True
+    )
+    return i, j
 
 
-def _only_in_one(mine: np.ndarray, theirs: np.ndarray) -> int:
-    """How many rows are in one of the two tables only; of equal rows each counts."""
-    _, place = np.unique(np.concatenate([mine, theirs]), return_inverse=True)
-    counts = [np.bincount(part, minlength=place.max(initial=0) + 1) for part in np.split(place, [len(mine)])]
-    return int(np.abs(counts[0] - counts[1]).sum())
+def _turn(values: Ints) -> Ints:
+    """Return how often each of (n,) values stands before."""
+    order = np.argsort(values, kind="stable")
+    start = np.searchsorted(values[order], values[order])
+    out = np.empty(len(values), dtype=np.int64)
+    out[order] = np.arange(len(values)) - start
+    return out
 
 
-def _refused(numbers: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], int]]:
-    """(attribute, group) -> how many of it are refused, wherever an audit tells that."""
-    yield (EVERYBODY, EVERYBODY), int(numbers["refused"])
-    for attribute in numbers["attributes"]:
-        for group in attribute["groups"]:
-            share = group["figures"].get("refused")
-            if share is not None and share["value"] is not None:
-                yield (attribute["name"], group["group"]), round(share["value"] * share["n"])
+def _numbered(one: np.ndarray, other: np.ndarray) -> tuple[Ints, Ints]:
+    """Return a number for each row of (n, k) and (m, k): the same for equal ones."""
+    rows = np.ascontiguousarray(np.concatenate([one, other]))
+    plain = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
+    number = np.unique(plain, return_inverse=True)[1].reshape(-1)
+    return number[: len(one)], number[len(one) :]
+
+
+def _hashes(x: Floats, key: bytes) -> Ints:
+    """(n,) a keyed hash of each row."""
+    rows = np.ascontiguousarray(x + 0.0)  # no negative zero
+    return np.frombuffer(
+        b"".join(hashlib.blake2b(row, key=key, digest_size=8).digest() for row in rows), dtype=np.uint64
+    )
+
+
+def _cells_of(measured: Measured, key: bytes) -> Ints:
+    """(n, g) which cell of each grid a row lies in, as a keyed hash; other levels are other cells."""
+    schema, x = measured.problem.schema, measured.x
+    width = np.where(schema.has_levels, 1.0, ranges(schema, measured.problem.reference)[0] / _CELLS_A_RANGE)
+    rng = np.random.default_rng(int.from_bytes(hashlib.blake2b(b"grids", key=key).digest(), "big"))
+    shift = np.where(schema.has_levels, 0.5, rng.random((_GRIDS, schema.d)))
+    factor = rng.integers(0, 2**64, (_GRIDS, schema.d), dtype=np.uint64)
+    out = np.empty((len(x), _GRIDS), dtype=np.uint32)
+    for g in range(_GRIDS):
+        cell = (
+            np.nan_to_num(np.floor(x / width + shift[g]), nan=-(2.0**40)).astype(np.int64).astype(np.uint64)
+        )
+        out[:, g] = (cell * factor[g]).sum(1, dtype=np.uint64) >> np.uint64(32)
+    return out

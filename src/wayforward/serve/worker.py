@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wayforward.errors import WayforwardError
-from wayforward.language import LANGUAGES, N_, gettext, marks, ngettext, use_language
+from wayforward.language import LANGUAGES, N_, gettext, language, marks, ngettext, use_language
 from wayforward.serve.audit_differences import refuse_few_between
 from wayforward.serve.audits import FEWEST, write_cases, write_group_names
 from wayforward.serve.jobs import DONE, FAILED, Jobs, audit_page
+from wayforward.serve.keys import Keys
 from wayforward.serve.projects import Project, Projects
 from wayforward.serve.storage.database import Database
 from wayforward.serve.storage.tables import Job
+
+if TYPE_CHECKING:
+    from wayforward.impact.audit.figures import Measured
 
 _EVERY = 1.0  # seconds
 _ENDS = {  # names of `Outcome`
@@ -143,6 +146,14 @@ def _audit(
         raise WayforwardError(
             gettext("This schema marks no feature as sensitive. Name the features to compare people along.")
         )
+    spoken = language()
+
+    def see(measured: Measured) -> None:
+        """Nothing is told of an audit that would tell of few beside another one."""
+        with use_language(spoken):
+            refuse_few_between(folder, project.id, measured, Keys.at(folder.parent.parent))
+        write_cases(measured, folder / "cases.json", FEWEST)
+
     with use_language("en"):  # groups of all audits are called alike
         attributes = []
         for name in names:
@@ -150,14 +161,9 @@ def _audit(
             attributes.append(Groups.of(name, x, schema, cut=cut))
         found = audit(
             project.problem, table if odd else x, attributes, most=int(given.get("most", 2000)), smallest=FEWEST,
-            fewest=FEWEST, see=lambda measured: write_cases(measured, folder / "cases.json", FEWEST),
+            fewest=FEWEST, see=see,
             say=lambda what, done, total: pulse(done, total) if what == "looking for plans" else pulse(total, total),
         )  # fmt: skip
-    try:
-        refuse_few_between(folder, project.id, x, attributes, json.loads(found.to_json()))
-    except WayforwardError:
-        (folder / "cases.json").unlink(missing_ok=True)
-        raise
     found.to_json(folder / "audit.json")
     write_group_names(found, folder / "names.json")
     for code in LANGUAGES:  # the title of a project may be one that the catalogs know

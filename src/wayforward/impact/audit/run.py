@@ -177,7 +177,7 @@ def audit(
     refused, who = _refused(problem, x, most, seed)
     if fewest > FEWEST and len(who) < fewest:
         raise DataError(
-            f"Only {len(who)} of those refused would be answered: an audit would tell of each. Give {fewest} or more."
+            f"Fewer than {fewest} of those refused would be answered: an audit would tell of each. Give more people."
         )
     if workers != 1:
         method = method.with_workers(workers, on)
@@ -391,7 +391,7 @@ def _without(measured: Measured, few: PersonMask) -> Measured:
     mine = np.flatnonzero(remaining[measured.who])
     if len(mine) < measured.fewest:
         raise DataError(
-            f"Only {len(mine)} of those answered would not be told apart. Give attributes of other people."
+            f"Fewer than {measured.fewest} of those answered would not be told apart. Give attributes of other people."
         )
     wishes = measured.preferences
     again = _judged(

@@ -16,7 +16,7 @@ from wayforward.serve.case_store import CaseChanged, CaseGone, ConsentNeeded
 from wayforward.serve.events import actor_words, event_words, subject_words
 from wayforward.serve.http.guard import COOKIE, NotAllowed, NotKnown, Visitor, form_token
 from wayforward.serve.http.languages import remember, way_back
-from wayforward.serve.jobs import NoSuchJob
+from wayforward.serve.jobs import NoSuchJob, TableNotKnown
 from wayforward.serve.limits import TooOften
 from wayforward.serve.permissions import Act, act_words, role_words, rooms, somebody_words
 from wayforward.serve.projects import GettingReady, NoSuchVersion
@@ -125,6 +125,6 @@ def status_of(error: WayforwardError) -> int:
     known: tuple[tuple[type[WayforwardError], int], ...] = (
         (NotKnown, 401), (TooOften, 429), (NotAllowed, 403), (CaseGone, 404), (CaseChanged, 409),
         (ConsentNeeded, 403), (NoSuchAccount, 404), (NoSuchJob, 404), (NoSuchVersion, 404), (NameTaken, 409),
-        (GettingReady, 503),
+        (GettingReady, 503), (TableNotKnown, 403),
     )  # fmt: skip
     return next((status for kind, status in known if isinstance(error, kind)), 422)

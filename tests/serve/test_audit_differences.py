@@ -1,0 +1,223 @@
+"""What auditors learn of a person from audits of tables that they choose, move, cut and put together: nothing."""
+
+from __future__ import annotations
+
+import csv
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from wayforward.answers import write_csv
+from wayforward.errors import WayforwardError
+from wayforward.groups import Groups
+from wayforward.schema import Feature, Schema
+from wayforward.serve import audit_differences
+from wayforward.serve.audits import FEWEST
+from wayforward.serve.jobs import DONE, FAILED
+from wayforward.serve.keys import Keys
+from wayforward.serve.permissions import Act
+from wayforward.serve.storage.tables import Job
+
+from .test_audits import audited, table
+from .test_client import token
+
+
+@pytest.fixture
+def database(tmp_path):
+    """These tests need no second kind of database."""
+    return f"sqlite:///{tmp_path / 'wayforward.db'}"
+
+
+def rows_of(file):
+    return list(csv.DictReader(file.read_text().splitlines()))
+
+
+def moved(rows, by, feature="debt"):
+    """Everybody by so much (a number, or one for each)."""
+    steps = np.broadcast_to(by, len(rows)).tolist()
+    return [row | {feature: int(row[feature]) + step} for row, step in zip(rows, steps, strict=True)]
+
+
+#: What somebody sends to learn how person 20 fares.
+ATTACKS = {
+    "everybody by 1 EUR": lambda rows: moved(rows[:20] + rows[21:], 1),
+    "each by another amount": lambda rows: moved(rows[:20] + rows[21:], np.arange(len(rows) - 1) % 7 + 1),
+    "far in what matters little": lambda rows: moved(
+        rows[:20] + rows[21:], np.arange(len(rows) - 1) % 9, "age"
+    ),
+    "another one taken away": lambda rows: moved(rows[:21] + rows[22:], 2),
+    "a hundred copies": lambda rows: [rows[20] | {"age": 18 + i % 70} for i in range(120)],
+    "one beside known ones": lambda rows: [rows[20], *(row | {"income": 3400, "debt": 0} for row in rows)],
+    "one left out": lambda rows: rows[:20] + rows[21:],
+    "another order": lambda rows: rows[::-1],
+}
+
+
+def test_an_auditor_is_answered_about_no_rows_of_their_own(services, model, browser, tmp_path):
+    """About the table that an operator has had audited, and about no other; with all that is theirs to choose."""
+    people = table(tmp_path / "people.csv")
+    rows = rows_of(people)
+    keys = {
+        role: token(services, role, Act.RUN_JOBS, Act.SEE_JOBS, *([Act.FETCH_RESULTS] if role == "operator" else []))
+        for role in ("auditor", "operator")
+    }  # fmt: skip
+
+    def start(file, role="auditor", kind="audit", **given):
+        one = browser()
+        one.headers["Authorization"] = f"Bearer {keys[role]}"
+        with file.open("rb") as opened:
+            return one.post(
+                "/api/v1/jobs", data={"kind": kind, "model": model, "groups": "age"} | given, files={"people": opened}
+            )  # fmt: skip
+
+    refused = start(people)
+    assert refused.status_code == 403 and "Ask an operator" in refused.text
+    assert start(people, "operator", "plans").status_code == 201
+    assert start(people).status_code == 403  # plans are made of tables that nobody means to be read in sum
+    assert start(people, "operator").status_code == 201
+    assert start(people).status_code == 403  # it waits: nobody knows yet whether it may be told
+    with services.database.session() as session:
+        session.query(Job).filter_by(kind="audit").one().status = FAILED
+    assert start(people).status_code == 403
+    with services.database.session() as session:
+        session.query(Job).filter_by(kind="audit").one().status = DONE
+    assert start(people, threshold="0.8", groups="home").status_code == 201
+    before = {path.name for path in services.jobs.folder.iterdir()}
+    for name, attack in ATTACKS.items():
+        file = write_csv(attack(rows), tmp_path / "sent.csv")
+        assert start(file).status_code == 403, name
+        assert start(file, groups="home,age").status_code == 403, name
+    assert {path.name for path in services.jobs.folder.iterdir()} == before
+
+    page = browser().log_in("auditor")
+    text = page.get_page("/staff/jobs")
+    assert "had audited here" in text
+    with file.open("rb") as opened:
+        given = {"token": page.value("token"), "kind": "audit", "model": model}
+        answer = page.post("/staff/jobs", data=given, files={"people": opened})
+    assert answer.status_code == 403 and "Ask an operator" in answer.text
+    known = browser().log_in("operator").get_page("/staff/jobs")
+    assert "had audited here" not in known
+
+
+def outcome(services, id):
+    """(told?, the note)."""
+    with services.database.session(write=False) as session:
+        job = session.get(Job, id)
+    assert (services.jobs.folder / id / "cases.json").exists() == (job.status == DONE)
+    assert (services.jobs.folder / id / audit_differences._MARK).exists() == (job.status == DONE)
+    return job.status == DONE, job.note
+
+
+def test_an_operators_audits_of_people_who_moved_a_little_do_not_tell_of_few(services, model, tmp_path):
+    """An auditor reads what operators start: the same people a little later, but for one."""
+    rows, few = rows_of(table(tmp_path / "people.csv")), ["age"]
+    told = {"groups": few, "most": 2000}
+    assert outcome(services, audited(services, model, tmp_path / "people.csv", **told))[0]
+    for name in ("everybody by 1 EUR", "each by another amount", "another one taken away"):
+        ok, note = outcome(
+            services, audited(services, model, write_csv(ATTACKS[name](rows), tmp_path / "sent.csv"), **told)
+        )
+        assert not ok and "until more have changed" in note, name
+
+
+def test_a_few_with_a_plan_among_many_new_people_are_not_told(services, model, tmp_path):
+    """Thirteen more people, of whom one is refused: the difference would be what this one pays."""
+    rows = rows_of(table(tmp_path / "people.csv"))
+    more = [
+        rows[20] | {"age": 20, "income": 6000, "debt": 0},
+        *(row | {"age": 20, "income": 8000, "debt": 0} for row in rows[:12]),
+    ]
+    one = rows[20] | {"age": 20, "income": 1000, "debt": 2000}
+    told = {"groups": ["home"], "most": 2000}
+    rented = [row | {"home": "rent"} for row in [*more, one]]
+    assert outcome(services, audited(services, model, write_csv(rows, tmp_path / "a.csv"), **told))[0]
+    ok, note = outcome(
+        services, audited(services, model, write_csv([*rows, *rented], tmp_path / "b.csv"), **told)
+    )
+    assert not ok and "have a plan" in note
+
+
+def test_audits_along_other_features_are_guarded_together(services, model, tmp_path):
+    """Whoever rents is young but for two: all who rent less all who are young is how these two fare."""
+    rows = rows_of(table(tmp_path / "people.csv"))
+    near = [
+        row | {"home": ("rent", "own")[i % 2 if i > 3 else 1 - i % 2], "age": (25, 70)[i % 2]}
+        for i, row in enumerate(rows)
+    ]
+    people = write_csv(near, tmp_path / "near.csv")
+    assert outcome(services, audited(services, model, people, groups=["age"]))[0]
+    for groups in (["home"], ["home", "age"]):  # where they are along both, the few are left out
+        ok, note = outcome(services, audited(services, model, people, groups=groups))
+        assert not ok and ("along other features" in note) == (groups == ["home"]), note
+
+
+# -- the guard alone -----------------------------------------------------------------------------------------
+
+
+def measured(x, schema, groups=(), has=None):
+    """What an audit measured of people of whom everybody was refused, and all have a plan but those not in has."""
+    return SimpleNamespace(
+        x=x, problem=SimpleNamespace(schema=schema, reference=None), refused=np.ones(len(x), dtype=bool),
+        who=np.arange(len(x)), has_cost=np.ones(len(x), dtype=bool) if has is None else has, attributes=list(groups),
+    )  # fmt: skip
+
+
+SCHEMA = Schema(tuple(Feature(name=f"f{j}", kind="real", low=0, high=1000) for j in range(6)))
+
+
+def told(tmp_path, *audits, model="m"):
+    """How many of these are told, one after the other."""
+    keys, count = Keys.at(tmp_path / "home"), 0
+    for i, one in enumerate(audits):
+        folder = tmp_path / "jobs" / f"{i}"
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            audit_differences.refuse_few_between(folder, model, one, keys)
+        except WayforwardError:
+            continue
+        (folder / "audit.json").write_text("{}")
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("less", [0, 1, 2, 9, 10])
+def test_fewer_than_ten_who_left_are_seen_among_people_who_moved(tmp_path, seed, less):
+    """Everybody by up to a hundredth of a half of each range; in any order; ten and more may have left."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0, 1000, (400, 6))
+    then = rng.permutation(np.clip(x + rng.uniform(-5, 5, x.shape), 0, 1000)[less:])
+    assert told(tmp_path, measured(x, SCHEMA), measured(then, SCHEMA)) == (2 if less in (0, FEWEST) else 1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_other_people_are_told(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    groups = [Groups("g", ("a", "b"), rng.integers(0, 2, 400)) for _ in range(4)]
+    audits = [measured(rng.uniform(0, 1000, (400, 6)), SCHEMA, [one]) for one in groups]
+    assert told(tmp_path, *audits) == 4
+
+
+def test_of_two_at_once_none_is_told_unseen(tmp_path):
+    """The mark of an audit that runs counts; of one that came to nothing it does not."""
+    x = np.random.default_rng(0).uniform(0, 1000, (50, 6))
+    keys, folders = Keys.at(tmp_path / "home"), [tmp_path / "jobs" / name for name in "ab"]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    (folders[0] / "people.csv").write_text("")
+    audit_differences.refuse_few_between(folders[0], "m", measured(x, SCHEMA), keys)
+    with pytest.raises(WayforwardError, match="there already"):
+        audit_differences.refuse_few_between(folders[1], "m", measured(x[1:], SCHEMA), keys)
+    (folders[0] / "people.csv").unlink()
+    audit_differences.refuse_few_between(folders[1], "m", measured(x[1:], SCHEMA), keys)
+
+
+def test_a_mark_shows_nobody(tmp_path):
+    """It is sealed, for the owner alone, and tells neither a value nor how somebody fared."""
+    x = np.tile(np.arange(6.0) + 271, (50, 1))
+    told(tmp_path, measured(x, SCHEMA, [Groups("planted", ("a", "b"), np.arange(50) % 2)]))
+    file = tmp_path / "jobs" / "0" / audit_differences._MARK
+    assert file.stat().st_mode & 0o077 == 0
+    assert b"planted" not in file.read_bytes() and file.read_bytes()[:2] != b"PK"
