@@ -290,6 +290,17 @@ def test_binaries_may_end_between_where_the_base_is_said_to(monkeypatch: pytest.
     )
 
 
+def test_wishes_may_lie_farther_than_the_papers_base_leaves_them() -> None:
+    study = HareStudy("compas", "lr", 0, 60, Checkpoints(None), table=small())
+    pinned = HareCase("compas", "growing-spheres", "lr")
+    farther = replace(pinned, reach=1.5)
+    gaps = [np.linalg.norm(study.wanted(case) - study.setting.x, axis=1).mean() for case in (pinned, farther)]
+    assert gaps[1] == pytest.approx(1.5 * radius("compas", "lr", "far"), rel=0.03) and gaps[1] > 1.3 * gaps[0]
+    assert farther.published == pinned and farther.key != pinned.key
+    line = CaseResult(farther, BASE, {"gtp": Value(0.5, 0, 9)})
+    assert CaseResult.of(line.row() | {"questions": None}, {}, 1).case == farther
+
+
 def test_asking_leads_nearer_to_what_people_want() -> None:
     study = HareStudy("compas", "lr", 0, 60, Checkpoints(None), table=small())
     case = HareCase("compas", "growing-spheres", "lr")

@@ -85,10 +85,10 @@ class HareCase:
     """Whom we ask about what: a classifier, a data set, a base method, and how far away their wishes are.
 
     What the paper does not try: answers, how people err (`study.NOISES`) or that they choose 'by-direction'; pinned,
-    False for wishes at percentiles of our own distances instead of the paper's; world, 'linear' for a causal one; the
-    base 'wachter-small', whose steps are smaller than those of 'wachter', 'face-strict', which keeps to people's
-    limits, 'face-alike', which walks among people with the same immutables but for age, and 'c-chvae-between' and
-    'cruds-between', whose binaries may end between 0 and 1.
+    False for wishes at percentiles of our own distances instead of the paper's; reach, how many times as far as pinned
+    ones are; world, 'linear' for a causal one; the base 'wachter-small', whose steps are smaller than those of
+    'wachter', 'face-strict', which keeps to people's limits, 'face-alike', which walks among people with the same
+    immutables but for age, and 'c-chvae-between' and 'cruds-between', whose binaries may end between 0 and 1.
     """
 
     dataset: str
@@ -98,6 +98,7 @@ class HareCase:
     answers: str = "exact"
     pinned: bool = True
     world: str = ""
+    reach: float = 1.0
 
     @property
     def key(self) -> str:
@@ -106,6 +107,7 @@ class HareCase:
             self.world,
             "" if self.pinned else "percentile",
             "" if self.answers == "exact" else self.answers,
+            "" if self.reach == 1 else f"reach{self.reach:g}",
         ]
         return "-".join(
             [self.dataset, self.classifier, self.base, self.scale, *(word for word in more if word)]
@@ -115,9 +117,9 @@ class HareCase:
     def published(self) -> HareCase:
         """The case of the paper that this one is compared with."""
         base = self.base
-        for ending in ("-small", "-alike", "-between"):
+        for ending in ("-small", "-alike", "-between", "-strict"):
             base = base.removesuffix(ending)
-        return replace(self, pinned=True, base=base, answers="exact")
+        return replace(self, pinned=True, base=base, answers="exact", reach=1.0)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -42,6 +42,7 @@ EXTRAS = (
     "direction",
     "between",
     "alike",
+    "one-change",
     "percentiles",
     "strict-face",
     "learned",
@@ -158,7 +159,7 @@ class HareReplication(Replication):
         lines = [replace(line, base=start[line.case.key]) if line.seeds == few else line for line in lines]
         measures = (
             MEASURES
-            if name in ("table-4", "steps", "alike")
+            if name in ("table-4", "steps", "alike", "one-change")
             else MEASURES[:4]
             if name in _WITH_SUCCESS
             else MEASURES[:2]
@@ -375,6 +376,73 @@ _LEARNED = {b: Asking(1, b, asker="learned") for b in (5, 10, 30)}
 
 
 _NEAREST = "growing-spheres"
+
+
+def _one_change() -> Iterator[Query]:
+    """Lines that are worse than the paper's, or undecided, each with what the paper leaves open changed."""
+    spheres, near, middle = _NEAREST, *SCALES[:2]
+    ten, best, many = Asking(1, 10), Asking(5, 30, "best"), (Asking(1, 70), Asking(1, 100))
+    rounds = {t: Asking(t, 30) for t in (3, 10)}
+
+    def lines(number: int, case: HareCase, *ways: Asking, step: float = 1.0) -> list[Query]:
+        return _grid([case], [way if way == BASE else replace(way, step=step) for way in ways], number)
+
+    for data in DATASETS:  # FACE within limits
+        strict = HareCase(data, "face-strict")
+        yield from lines(6, replace(strict, scale=near), HARE)
+        yield from lines(6, replace(strict, scale=near), MULTI, step=0.2)
+        if data != "gmsc":
+            yield from lines(6, replace(strict, scale=middle), HARE, MULTI, MULTI.kept)
+            yield from lines(1, replace(strict, classifier="lr"), HARE, MULTI, MULTI.kept)
+            yield from lines(3, strict, rounds[10].kept)
+    strict = HareCase("adult", "face-strict")
+    yield from lines(3, strict, HARE, rounds[3], MULTI, MULTI.kept)
+    yield from lines(2, strict, *many)
+    yield from lines(5, strict, best)
+    yield from lines(4, strict, HARE, step=0.35)
+
+    there = HareCase("compas", spheres, reach=1.2)  # wishes farther away, or nearer
+    yield from lines(5, there, BASE, best, MULTI)
+    yield from lines(3, there, HARE, rounds[10])
+    for scale in (near, middle):
+        yield from lines(6, replace(there, scale=scale), BASE, HARE, MULTI)
+    yield from lines(5, replace(there, base="wachter"), BASE, best)
+    yield from lines(6, replace(there, base="wachter", scale=middle), BASE)
+    yield from lines(1, replace(there, classifier="lr"), BASE, HARE, MULTI)
+    yield from lines(1, replace(there, base="face", classifier="lr"), BASE)
+    for scale, number in ((SCALES[2], 4), (middle, 6)):
+        yield from lines(number, replace(there, base="face", scale=scale, reach=1.1), HARE)
+    yield from lines(1, replace(there, base="c-chvae"), BASE, MULTI)
+    yield from lines(6, HareCase("adult", "wachter", scale=near, reach=0.85), BASE)
+    for scale in (near, middle):
+        yield from lines(6, HareCase("gmsc", "wachter", scale=scale, reach=0.85), BASE)
+
+    yield from lines(6, HareCase("adult", "wachter-small"), BASE)  # a descent by small steps
+
+    way = HareCase("adult", "wachter", answers="by-direction")  # people who choose by direction
+    for base in ("wachter", spheres):
+        yield from lines(6, replace(way, base=base), MULTI)
+        yield from lines(6, replace(way, base=base, scale=middle), HARE, MULTI)
+        yield from lines(6, replace(way, base=base, scale=near), MULTI, step=0.1)
+    yield from lines(2, way, ten, HARE)
+    yield from lines(1, replace(way, classifier="lr"), HARE, MULTI)
+    yield from lines(4, replace(way, base="face"), HARE)
+    yield from lines(2, replace(way, base="face"), *many)
+
+    for base in ("wachter", spheres, "face"):  # shorter steps
+        yield from lines(6, HareCase("gmsc", base, scale=middle), HARE, step=0.5)
+    yield from lines(6, HareCase("gmsc", spheres, scale=near), HARE, step=0.25)
+    yield from lines(2, HareCase("gmsc", "wachter"), many[1], step=0.5)
+    yield from lines(3, HareCase("gmsc", "face"), rounds[10], step=0.5)
+    yield from lines(2, HareCase("adult", spheres), *many, step=0.5)
+    yield from lines(2, HareCase("compas", "face"), ten, step=0.35)
+    yield from lines(5, HareCase("adult", "wachter"), best, step=0.7)
+    yield from lines(1, HareCase("gmsc", spheres, "lr"), HARE, MULTI, step=0.5)
+    yield from lines(4, HareCase("gmsc", "wachter"), MULTI, step=0.3)
+    for base in ("c-chvae", "clue"):
+        yield from lines(1, HareCase("gmsc", base), MULTI, step=0.5)
+
+
 _OWN = (BASE, HARE.kept, MULTI.kept)  # beyond the paper the plan from before takes part
 _EXTRA: dict[str, tuple[str, str, list[Query]]] = {
     "printed": (
@@ -465,6 +533,16 @@ _EXTRA: dict[str, tuple[str, str, list[Query]]] = {
         "FACE as published, but its walks keep to people with the same immutables where these have few values "
         "(dependents; race and sex): the benchmark's code means to, and does for one of them. Age it leaves free.",
         _grid([HareCase(d, "face-alike") for d in ("gmsc", "compas")], (BASE, HARE, MULTI), 4),
+    ),
+    "one-change": (
+        "Lines of Tables 1 to 6 with one thing changed, or two",
+        "What the paper leaves open, changed for one line after another; all else is as printed, and the seeds are the "
+        "first of the tables'. *FACE within limits*: its walk goes only where the person may go. *Wishes n times as "
+        "far*: in the tables they lie as far from the person as the paper's Wachter leaves them, as if it moved "
+        "nobody; of who moves towards them they must lie farther. *By-direction*: people prefer the plan that leads "
+        "more nearly their way, however far. *Steps of n*: a direction leads so many ranges away, and not a whole one. "
+        "*Small steps*: a descent by .01 of a range.",
+        list(_one_change()),
     ),
     "percentiles": (
         "Table 6 with wishes of our own: percentiles",

@@ -101,7 +101,7 @@ class HareStudy:
     world: str = ""
     table: HareData | None = None
     _plans: dict[str, Plans] = field(default_factory=dict, repr=False)
-    _wanted: dict[tuple[str, bool], np.ndarray] = field(default_factory=dict, repr=False)
+    _wanted: dict[tuple[str, bool, float], np.ndarray] = field(default_factory=dict, repr=False)
     _search: list[Any] = field(default_factory=list, repr=False)  # the method behind the askers, by problem
 
     @cached_property
@@ -170,10 +170,11 @@ class HareStudy:
 
     def wanted(self, case: HareCase) -> np.ndarray:
         """(n, d) the profiles that people have in mind: boundary points that differ in numbers."""
-        key = (case.scale, case.pinned)
+        key = (case.scale, case.pinned, case.reach)
         if key not in self._wanted:
             setting = self.setting
-            far = radius(case.dataset, case.classifier, case.scale) if case.pinned else None
+            stated = radius(case.dataset, case.classifier, case.scale)
+            far = stated * case.reach if case.pinned else None
             scale: Any = case.scale
             self._wanted[key] = draw_wanted(
                 setting.problem, setting.people, scale, radius=far, numbers_only=True, seed=self.seed

@@ -176,6 +176,8 @@ class CaseResult:
         }
         if way.step != 1:
             out["step"] = way.step
+        if case.reach != 1:
+            out["reach"] = case.reach
         for name in (*MEASURES, "questions"):
             value = self.values.get(name)
             stated = None if self.paper is None else self.paper.stated.get(name)
@@ -199,8 +201,9 @@ class CaseResult:
         """From a row; bases: our GTP before anybody was asked, by the key of the case."""
         world = "" if row["world"] == "independent" else row["world"]
         case = HareCase(
-            row["dataset"], row["base"], row["classifier"], row["scale"], row["answers"], row["pinned"], world
-        )
+            row["dataset"], row["base"], row["classifier"], row["scale"], row["answers"], row["pinned"], world,
+            row.get("reach", 1.0),
+        )  # fmt: skip
         asker = "hare" if row["asked"] == "base" else row["asked"]
         keep = row["keep_incumbent"] and asker == "hare" and row["budget"] > 0
         way = Asking(row["iterations"], row["budget"], row["calibrate"], asker, keep, row.get("step", 1.0))
@@ -509,6 +512,7 @@ def _line(line: CaseResult, measures: Sequence[str], with_questions: bool, sprea
     data += [case.scale + ("" if case.pinned else ", percentile")]
     data += [case.answers] if case.answers != "exact" else []
     data += [f"{case.world} world"] if case.world else []
+    data += [f"wishes {case.reach:g} times as far"] if case.reach != 1 else []
     out = [", ".join(data), NAMES.get(case.base, case.base), str(line.way)]
     if line.note:
         out += [line.note, *[""] * (len(measures) - 1)]
