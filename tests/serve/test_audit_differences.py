@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import json
+from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
@@ -198,6 +200,45 @@ def test_other_people_are_told(tmp_path, seed):
     groups = [Groups("g", ("a", "b"), rng.integers(0, 2, 400)) for _ in range(4)]
     audits = [measured(rng.uniform(0, 1000, (400, 6)), SCHEMA, [one]) for one in groups]
     assert told(tmp_path, *audits) == 4
+
+
+def test_all_audits_of_the_same_people_are_along_three_features(tmp_path):
+    """Also where they moved a little and came in another order; along those again as often as anybody likes."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 1000, (400, 6))
+    a, b, c, d = (Groups(name, ("few", "many"), (x[:, j] > 500).astype(int)) for j, name in enumerate("abcd"))
+    order = rng.permutation(400)
+    later = measured(x[order] + 1e-3, SCHEMA, [d.take(order)])
+    assert (
+        told(tmp_path, measured(x, SCHEMA, [a, b]), measured(x, SCHEMA, [c]), measured(x, SCHEMA, [b, c]))
+        == 3
+    )
+    assert told(tmp_path, *[measured(x, SCHEMA, [one]) for one in (a, b, c)], later) == 3
+
+
+def test_cases_of_several_audits_put_together_name_no_few(services, model, tmp_path):
+    """A case is known again by what its plan costs and changes: its groups in both audits are those of ten."""
+    rows = rows_of(table(tmp_path / "people.csv"))
+    near = [
+        row | {"home": ("rent", "own")[i < 60], "age": (25, 70)[i % 12 < 7]} for i, row in enumerate(rows)
+    ]
+    people = write_csv(near, tmp_path / "near.csv")
+    read = []
+    for groups in (["age"], ["home"], ["age"]):
+        id = audited(services, model, people, groups=groups, most=30)
+        assert outcome(services, id)[0]
+        cases = json.loads((services.jobs.folder / id / "cases.json").read_text())
+        read.append({(one["cost"], str(one["changes"])): one["groups"] for one in cases})
+    both = [read[0][one] | read[1][one] for one in read[0].keys() & read[1].keys()]
+    sizes = Counter(tuple(sorted(one.items())) for one in both)
+    assert len(both) >= 25 and min(sizes.values()) >= FEWEST
+    assert any(read[0].values()) and not any(read[1].values())
+
+
+def test_an_audit_is_along_three_features(services, model, tmp_path):
+    people = table(tmp_path / "people.csv")
+    ok, note = outcome(services, audited(services, model, people, groups=["age", "income", "debt", "home"]))
+    assert not ok and "up to 3" in note
 
 
 def test_of_two_at_once_none_is_told_unseen(tmp_path):

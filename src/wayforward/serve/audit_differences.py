@@ -4,7 +4,8 @@ The difference of two sums over people who are the same but for a few tells how 
 may not differ by fewer than `FEWEST` people, in all, in some group or where two meet: of the people told of, of those
 answered, or of those with a plan. Somebody whose row moved a little is the same person. Who is refused at a threshold
 is refused at every higher one, so that of the same people the difference of two counts of refused is guarded, too, and
-audits of the same people along other attributes are guarded together as one audit of all of these is.
+audits of the same people along other attributes are guarded together as one audit of all of these is, which are
+`MOST_FEATURES` at most.
 
 None of this withstands whoever makes up tables: who may have a table audited is decided by `Jobs.start`.
 """
@@ -27,7 +28,7 @@ from wayforward.impact.audit.nearly_alike import few_between
 from wayforward.language import gettext
 from wayforward.plain_files import written
 from wayforward.scaling import ranges
-from wayforward.serve.audits import EVERYBODY, FEWEST
+from wayforward.serve.audits import EVERYBODY, FEWEST, MOST_FEATURES
 from wayforward.serve.keys import Keys, seal, unseal
 from wayforward.shapes import Floats, Ints, Mask
 
@@ -105,16 +106,17 @@ class _Mark:
                 yield f"{a}, {b}", mine & theirs
 
 
-def refuse_few_between(folder: Path, model_id: str, measured: Measured, keys: Keys) -> None:
+def refuse_few_between(folder: Path, model_id: str, measured: Measured, keys: Keys) -> list[Ints]:
     """Leave a mark of an audit in its folder and compare it with those of the same model in the folders beside it: also
-    with those that are not done yet, so that none of two that are made at once is told unseen.
+    with those that are not done yet, so that none of two that are made at once is told unseen. Return of which groups
+    (n,) each person is in those that are along other features, -1 for who is not in them.
 
     Raises: WayforwardError where one of them differs by a few people; then the mark is gone again.
     """
     key = hashlib.blake2b(b"asked about", key=keys.master, digest_size=32).digest()
     mine, own = _Mark.of(measured, key), folder / _MARK
     mine.write(own, model_id, key)
-    labels = [mine.label]
+    labels, elsewhere = [mine.label], list[Ints]()
     try:
         for other in sorted(folder.parent.glob(f"*/{_MARK}")):
             theirs = (
@@ -123,13 +125,19 @@ def refuse_few_between(folder: Path, model_id: str, measured: Measured, keys: Ke
             if theirs is None:
                 continue
             here, there = _refuse_few_apart(mine, theirs)
+            known = mine.rows[here] == theirs.rows[there]
             if len(here) == len(mine.rows) == len(theirs.rows):
-                at = there[np.argsort(here)]
+                at, known = there[np.argsort(here)], np.ones(len(here), dtype=bool)
                 labels.append({name: member[at] for name, member in theirs.label.items()})
+            if known.any() and theirs.label.keys() != mine.label.keys():
+                for member in theirs.label.values():
+                    elsewhere.append(np.full(len(mine.rows), -1))
+                    elsewhere[-1][here[known]] = member[there[known]]
         _refuse_few_together(mine.told, labels)
     except WayforwardError:
         own.unlink(missing_ok=True)
         raise
+    return elsewhere
 
 
 def _came_to_nothing(folder: Path) -> bool:
@@ -185,6 +193,14 @@ def _few(counts: Ints) -> bool:
 def _refuse_few_together(told: Mask, labels: Sequence[dict[str, Ints]]) -> None:
     """Raises: WayforwardError where groups of attributes of several audits of the same people (n, 4) differ by few."""
     every = dict(itertools.chain.from_iterable(one.items() for one in labels))
+    if len(every) > MOST_FEATURES:
+        raise WayforwardError(
+            gettext(
+                "Audits of these people are there already along other features. All of them together may be along "
+                "{most}: more counts would tell how each person fares. Compare along features of those audits.",
+                most=MOST_FEATURES,
+            )
+        )
     if len(every) == max(map(len, labels)):  # one audit is along all of them, and guards them
         return
     for some in (told[:, 0], told[:, 2], told[:, 3]):

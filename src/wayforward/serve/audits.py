@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 FEWEST = 10
 MOST_CASES, MOST_AUDITS = 200, 12
+# What an audit tells was attacked along up to three; along seven, few ways are left in which all counts come about.
+MOST_FEATURES = 3
 #: What can be looked at, and is it a share?
 MEASURES = {
     "refused": (N_("refused by the model, of all people"), True),
@@ -256,10 +258,11 @@ def group_names(jobs: Jobs, session: Session, *ids: str) -> dict[str, str]:
     return out
 
 
-def write_cases(measured: Measured, path: Path, fewest: int) -> None:
+def write_cases(measured: Measured, path: Path, fewest: int, beside: Sequence[np.ndarray] = ()) -> None:
     """Write how some of those answered fared, without a value of theirs: under a name that is drawn, in an order that
     is drawn. Groups are named where `fewest` of those answered or more are in all of them together, if that does not
-    tell who fewer others are.
+    tell who fewer others are. beside: of which groups (n,) each person is in other audits, whose cases are known again
+    by what they cost; where fewer are in all groups of these and of this one, none is named.
     """
     schema, judged = measured.problem.schema, measured.judged
     who = np.random.default_rng().permutation(len(measured.who))[:MOST_CASES]
@@ -272,6 +275,9 @@ def write_cases(measured: Measured, path: Path, fewest: int) -> None:
     if few.any() and size[few].sum() < fewest and not few.all():  # whoever is not named would be of these
         few[np.where(few, len(label), size).argmin()] = True
     named = ~few[kind.reshape(-1)]
+    if beside:
+        sizes = np.unique(np.c_[label, np.stack(beside, axis=1)][measured.who], axis=0, return_counts=True)[1]
+        named &= sizes.min() >= fewest
     out = []
     for i in who.tolist():
         at = int(measured.who[i])

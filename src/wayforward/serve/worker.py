@@ -13,7 +13,7 @@ import numpy as np
 from wayforward.errors import WayforwardError
 from wayforward.language import LANGUAGES, N_, gettext, language, marks, ngettext, use_language
 from wayforward.serve.audit_differences import refuse_few_between
-from wayforward.serve.audits import FEWEST, write_cases, write_group_names
+from wayforward.serve.audits import FEWEST, MOST_FEATURES, write_cases, write_group_names
 from wayforward.serve.jobs import DONE, FAILED, Jobs, audit_page
 from wayforward.serve.keys import Keys
 from wayforward.serve.projects import Project, Projects
@@ -146,13 +146,21 @@ def _audit(
         raise WayforwardError(
             gettext("This schema marks no feature as sensitive. Name the features to compare people along.")
         )
+    if len(set(names)) > MOST_FEATURES:
+        raise WayforwardError(
+            gettext(
+                "{n} features were named. Along more than {most} the counts together would tell how each person fares. "
+                "Name up to {most} of them.",
+                n=len(set(names)), most=MOST_FEATURES,
+            )
+        )  # fmt: skip
     spoken = language()
 
     def see(measured: Measured) -> None:
         """Nothing is told of an audit that would tell of few beside another one."""
         with use_language(spoken):
-            refuse_few_between(folder, project.id, measured, Keys.at(folder.parent.parent))
-        write_cases(measured, folder / "cases.json", FEWEST)
+            elsewhere = refuse_few_between(folder, project.id, measured, Keys.at(folder.parent.parent))
+        write_cases(measured, folder / "cases.json", FEWEST, elsewhere)
 
     with use_language("en"):  # groups of all audits are called alike
         attributes = []
