@@ -101,7 +101,9 @@ CAUSES: tuple[Cause, ...] = (
         Cause(
             "hare",
             {"base": ("face",), **where},
-            "FACE as published moves immutables, and asking cannot move them back" + text,
+            "FACE as published moves immutables, and asking cannot move them back (the paper's moves about as many, "
+            "and its plans end as near as around spheres all the same, as if its distances left immutables out)"
+            + text,
             measures,
         )
         for text, measures, wheres in (
