@@ -43,14 +43,15 @@ class Table:
         like: Any,
         name: str,
         prepare: Callable[[Any], Any] | None = None,
-        none: bool = False,
+        none: bool | frozenset[str] = False,
         categories: Mapping[str, Sequence[Any]] | None = None,
         numbered: bool = False,
     ) -> None:
         self.schema, self.names, self.like, self.prepare = schema, names, like, prepare
         self.numbered = numbered  # columns are called 0, 1, 2 in tables, too, and not "0"
         self.categories = categories  # of columns that go as pandas categories
-        self.none = none  # missing texts are None, not NaN, where the table library tells them apart
+        # columns whose missing values are None, not NaN, where the table library tells them apart; True: all
+        self.none = none if isinstance(none, frozenset) else frozenset(schema.names if none else ())
         self.order = list(range(schema.d))
         if names is not None:
             unknown = [n for n in names if n not in schema.names]
@@ -92,7 +93,7 @@ class Table:
             return self.prepare(out) if self.prepare else out
         frame = self.schema.decode(x, like=self.like)
         if hasattr(frame, "iloc"):
-            frame = self._texts(frame)
+            frame = self._with_missing(frame)
             frame = frame.astype(self._casts) if self._casts else frame
             frame = frame.rename(columns=int) if self.numbered else frame
         if list(self.names) != list(self.schema.names):
@@ -108,14 +109,16 @@ class Table:
             for i, j in enumerate(self.order)
         ], probe
 
-    def _texts(self, frame: Any) -> Any:
-        """Texts with a missing value as pandas reads them from a file, in any batch: NaN, unless None is known."""
+    def _with_missing(self, frame: Any) -> Any:
+        """Levels with a missing value as pandas reads them from a file, in any batch: NaN, unless None is known."""
         for f in self.schema.features:
-            if f.missing and (f.carried or f.levels) and all(isinstance(v, str) for v in f.levels):
-                column = frame[f.name]
-                if column.dtype == object:
-                    column = column.where(column.notna(), None if self.none else np.nan)
-                    frame[f.name] = column.astype("str") if _pandas_has_text() else column
+            if f.missing and (f.carried or f.levels) and f.name in self.none:
+                column = frame[f.name].astype(object)  # pandas' own texts have no None
+                frame[f.name] = column.where(column.notna(), None)
+            elif f.missing and (f.carried or f.levels) and frame[f.name].dtype == object:
+                column = frame[f.name].where(frame[f.name].notna(), np.nan)
+                text = _pandas_has_text() and all(isinstance(v, str) for v in f.levels)
+                frame[f.name] = column.astype("str") if text else column
         return frame
 
 

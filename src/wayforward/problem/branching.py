@@ -2,7 +2,7 @@
 
 A box holds, for each feature, a range of values to set (of a level feature a set of levels), and whether the feature
 is surely set or surely left alone. Where nothing else can move a feature, leaving it alone is setting it to what it
-is, so that a range which holds the person's own value holds that as well.
+is, so that a range which holds the person's own value holds that as well; a value that is missing is in no range.
 """
 
 from __future__ import annotations
@@ -93,7 +93,10 @@ def everything(people: Population, led: Mask, *, loose: bool) -> ActionBoxes:
     for j, ok in people.level_ok.items():
         stay = np.arange(ok.shape[1]) == x[:, j, None]
         levels[j] = np.where(may[:, j, None], ok | stay, stay)
-    acts, rests = may & ~led, ~may
+    acts, rests = (
+        may & ~led & ~np.isnan(x),
+        ~may,
+    )  # no range holds a missing value: it is set, or it stays missing
     if loose:
         least, greatest = legal_range(people)
         low, high = np.where(led, least, low), np.where(led, greatest, high)
@@ -216,8 +219,12 @@ def halved(people: Population, boxes: ActionBoxes, width: np.ndarray, counted: M
     modes = np.flatnonzero(undecided)
     if modes.size:
         for name in ("acts", "rests"):
-            part = boxes.take(modes)
-            getattr(part, name)[np.arange(len(modes)), column[modes]] = True
+            part, at = boxes.take(modes), (np.arange(len(modes)), column[modes])
+            getattr(part, name)[at] = True
+            if name == "rests":
+                gone = np.isnan(people.x[part.owner, column[modes]])
+                part.low[at] = np.where(gone, np.nan, part.low[at])
+                part.high[at] = np.where(gone, np.nan, part.high[at])
             parts.append(part)
     if scarce.any():
         rows = np.flatnonzero(scarce)

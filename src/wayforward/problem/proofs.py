@@ -162,8 +162,8 @@ class _Search:
             left, same = np.flatnonzero(~gone), after is boxes
             boxes = boxes.take(left)
             after = boxes if same else after.take(left)
-        # a missing value that may be set, or may follow, has no box
-        unclear = np.isnan(after.low) & (people.may | self.led)[after.owner]
+        # a missing value that may be set, or may follow, has no box; one that surely stays missing has
+        unclear = np.isnan(after.low) & (people.may[after.owner] & ~boxes.rests | self.led[after.owner])
         unclear |= np.isnan(after.low) != np.isnan(people.x[after.owner])
         if self.between.any():  # nor a value of their own that the bounds leave out
             unclear |= self.between[after.owner] & after.holds(people.x[after.owner]) & ~after.single()

@@ -53,16 +53,24 @@ def innermost(model: Any) -> Any:
         model = inner
 
 
-def knows_none(model: Any) -> bool:
-    """Return True where an encoder inside was trained on texts whose missing value is None, and not NaN."""
-    parts, at = [model], 0
+def knows_none(model: Any) -> bool | frozenset[str]:
+    """Return the columns whose missing value is None, and not NaN, to an encoder inside; True where it names none of
+    its columns: then all are."""
+    parts, at, found = [model], 0, set[str]()
     while at < len(parts):
         part, at = parts[at], at + 1
+        names = getattr(part, "feature_names_in_", None)
+        known = getattr(part, "categories_", ())
         if getattr(part, "missing_values", 0) is None:  # an imputer
-            return True
-        for known in getattr(part, "categories_", ()):
-            if any(v is None for v in known) and not any(v != v for v in known):
+            told = [True] * (1 if names is None else len(names))
+        elif isinstance(known, (list, tuple)):
+            told = [any(v is None for v in each) and not any(v != v for v in each) for each in known]
+        else:
+            told = []
+        if any(told):
+            if names is None or len(names) != len(told):
                 return True
+            found |= {str(name) for name, none in zip(names, told, strict=True) if none}
         steps = [
             *getattr(part, "steps", ()),
             *getattr(part, "transformers_", ()),
@@ -71,7 +79,7 @@ def knows_none(model: Any) -> bool:
         parts += [step[1] for step in steps if not isinstance(step[1], str)]
         inner = inside(part)
         parts += [] if inner is None else [inner]
-    return False
+    return frozenset(found)
 
 
 def decision_of(model: Any) -> Decision | None:
