@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import sys
@@ -51,8 +52,17 @@ def loans() -> tuple[wf.Problem, np.ndarray]:
 
 
 def talk(**more) -> Dialogue:
+    """A dialogue before its first question. One without settings of its own is opened once a language, and copied."""
     problem, x = loans()
+    if not more:
+        return copy.deepcopy(opened(language()), {id(problem): problem})
     return Dialogue(problem, x, today=TODAY, **{"elicitor": None, **more})
+
+
+@lru_cache
+def opened(code: str) -> Dialogue:
+    """In this language, which is the one in use."""
+    return talk(elicitor=None)
 
 
 @pytest.mark.parametrize("code", ["de", "en"])
