@@ -25,6 +25,11 @@ ASKED: tuple[tuple[HareCase, Asking, str], ...] = (
     ),
     *((HareCase(d, "face", scale="near"), HARE.kept, "immutables") for d in ("adult", "compas", "gmsc")),
     (HareCase("adult", "face"), MULTI.kept, "immutables"),
+    *((HareCase(d, "face", scale="near"), MULTI, "immutables") for d in ("adult", "compas", "gmsc")),
+    *((HareCase(d, "face", scale="intermediate"), MULTI, "immutables") for d in ("adult", "compas")),
+    (HareCase("adult", "face"), MULTI, "immutables"),
+    (HareCase("adult", "face", "lr"), MULTI, "immutables"),
+    *((HareCase("compas", "face", "lr"), way, "immutables") for way in (HARE, MULTI)),
 )
 
 
