@@ -307,6 +307,19 @@ ARGUMENTS = {
         for k in (10**30, 10**5000, 10**4, 0, -1, 1.5, "3", True, None, [1], math.nan)
     },
     "seed": (lambda c: c.ask(c.people, seed=math.nan), MethodError, "seed=nan is no seed"),
+    **{
+        f"levels {v!r}": (lambda c, v=v: c.schema.revise(job={"levels": v}), SchemaError, "levels=.*, which is no list")
+        for v in (None, 0, True, 1.5, pd.NA)
+    },
+    **{
+        f"kind {v!r}": (lambda c, v=v: c.schema.revise(job={"kind": v}), SchemaError, "kind=.*must be one of")
+        for v in (pd.NA, np.array(["real", "integer"]))
+    },
+    **{
+        f"a name {v!r}": (lambda c, v=v: c.ask(c.table, id="job").find(v), DataError, "Nobody is called")
+        for v in (pd.NA, np.array([1, 2]))
+    },
+    "places of several lengths": (lambda c: c.ask(c.people)[[[0, 1], [0]]], DataError, "names no people"),
     "a seed below 0": (lambda c: c.ask(c.people, seed=-1), MethodError, "seed=-1 is no seed"),
     "strict": (lambda c: c.ask(c.people, strict="no"), MethodError, "strict='no' is neither True nor False"),
     **{

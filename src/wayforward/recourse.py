@@ -342,7 +342,10 @@ class Recourse:
                 raise DataError(f"There is no person {who}; people are numbered 0 to {self.n - 1}.")
             who = np.array([int(who) % self.n])
         elif not isinstance(who, slice):
-            places = np.asarray(who)
+            try:
+                places = np.asarray(who)
+            except ValueError:  # lists of several lengths
+                places = np.empty(1, dtype=object)
             mask = places.dtype.kind == "b"
             of_people = places.dtype.kind in "biu" and (not mask or places.shape == (self.n,))
             if isinstance(who, tuple) or places.ndim != 1 or (places.size and not of_people):

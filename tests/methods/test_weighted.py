@@ -28,6 +28,17 @@ class TestContract(MethodContract):
     people = 8
 
 
+def test_the_weights_are_the_same_for_some_of_the_people():
+    """Whoever was searched for apart from the batch lost them: another third option, alone and among others."""
+    it = case("forest", "independent", 1, 24)
+    fitted = method("weighted-counterfactuals", neighbours=3).fit(it.problem)
+    who = np.flatnonzero(it.refused)
+    among = fitted.recommend(it.x[who], 3, seed=5)
+    for i, one in enumerate(who):
+        alone = fitted.recommend(it.x[[one]], 3, seed=5)
+        np.testing.assert_array_equal(alone.after[0], among.after[i])
+
+
 @pytest.fixture
 def problem(linear):
     """Yes where a + b + 5 c - 20 [free] >= 100; accepted people of the table differ in a and c alone."""

@@ -7,7 +7,7 @@ import pytest
 
 from wayforward.model import wrap
 from wayforward.preferences import Preferences
-from wayforward.problem import Problem, Target
+from wayforward.problem import Problem, Target, over_draws
 from wayforward.schema import Feature, Schema
 
 SCHEMA = Schema(
@@ -121,3 +121,21 @@ def test_no_wishes_and_empty_wishes_are_the_same_and_so_are_some_of_the_people()
     for name in ("low", "high", "free", "levels", "weight", "max_changes"):
         np.testing.assert_array_equal(getattr(part, name), getattr(anew, name))
     assert not part.plain_weight
+
+
+def test_some_of_the_people_keep_the_weights_that_a_search_set():
+    """They fell back to those of the wishes, so that whoever was taken out of a batch was searched for otherwise."""
+    x = some_people(12, 3)
+    people, who = question(SCHEMA, some_people(50, 1)).population(x), np.array([7, 2])
+    people.weight, people.plain_weight = np.random.default_rng(0).uniform(1, 3, x.shape), False
+    part = people.take(who)
+    np.testing.assert_array_equal(part.weight, people.weight[who])
+    assert not part.plain_weight and not part.take(np.array([1])).plain_weight
+
+
+def test_what_was_drawn_for_a_person_adds_up_to_the_same_alone():
+    values = np.random.default_rng(0).uniform(size=(50, 40))
+    for over in (over_draws.total, over_draws.mean, over_draws.deviation):
+        np.testing.assert_array_equal(over(values), [over(values[:, [i]])[0] for i in range(40)])
+    np.testing.assert_allclose(over_draws.deviation(values), values.std(0), atol=1e-12)
+    assert any(values[:, [i]].mean(0)[0] != values.mean(0)[i] for i in range(40)), "else nothing is shown"

@@ -12,6 +12,7 @@ import numpy as np
 
 from wayforward.errors import ProblemError, is_integer
 from wayforward.language import gettext, in_english, marks
+from wayforward.problem import over_draws
 from wayforward.problem.target import BoundTarget
 from wayforward.public import public
 
@@ -90,7 +91,7 @@ class Confidence:
         if self.share is not None:
             good &= yes.mean(0) >= min(self.share + spare / len(yes), 1.0) - 1e-12
         if self.gamma is not None:
-            mean, room = value.mean(0), self.gamma * value.std(0)
+            mean, room = over_draws.mean(value), self.gamma * over_draws.deviation(value)
             if target.target.interval is not None:
                 low, high = target.target.edges()
                 margin = target.target.margin

@@ -490,6 +490,9 @@ class Population:
         some.n, some.max_changes, some.levels = len(some.x), self.max_changes[who], self.levels[who]
         some.wishes = None if self.wishes is None else self.wishes.take(who)
         some._start()
+        if "weight" in vars(self):  # a search may have set other ones than the wishes'
+            some.weight = self.weight[who]
+            some.plain_weight = bool((some.weight == 1.0).all())
         some.aim = None if self.aim is None else self.aim[who]
         some.best = None if self.best is None else self.best.take(who)
         return some

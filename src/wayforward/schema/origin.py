@@ -112,7 +112,7 @@ class Origin:
         found = np.ones(len(self.values[0]), dtype=bool)
         for value, one in zip(self.values, wanted, strict=True):
             name = name_text(one)
-            found &= np.array([v == one or name_text(v) == name for v in value.tolist()], dtype=bool)
+            found &= np.array([_is(v, one) or name_text(v) == name for v in value.tolist()], dtype=bool)
         if not found.any():
             raise DataError(f"Nobody is called {key!r} (by {', '.join(self.names)}). Check the spelling.")
         return np.flatnonzero(found)
@@ -157,6 +157,12 @@ def find_own(features: Sequence[Any], x: np.ndarray, key: Any) -> np.ndarray:
             values = decode_column(x[there, j], feature).tolist()
             found[there] |= np.array([name_text(value) == text for value in values], dtype=bool)
     return np.flatnonzero(found)
+
+
+def _is(value: Any, other: Any) -> bool:
+    """True where two values are the same; what compares to an array, or to what is not known, is not."""
+    same = value == other
+    return isinstance(same, (bool, np.bool_)) and bool(same)
 
 
 def name_text(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -542,12 +542,12 @@ class Schema:
             edit = dict(change)
             old = new[j]
             kind = edit.get("kind", old.kind)
+            check_choice(name, "kind", kind)
             if kind == "carried" and edit.get("actionability", "immutable") != "immutable":
                 raise SchemaError(
                     f"'{name}' is carried: the model is given it as it is, and nobody acts on it. Give another kind, "
                     "such as 'categorical', to make it actionable."
                 )
-            check_choice(name, "kind", kind)
             if old.carried and kind != "carried":
                 edit = {"dtype": "", "example": None, **edit}
             if kind == "carried":
@@ -558,7 +558,8 @@ class Schema:
                 edit = {"low": None, "high": None, "step": None, "least_change": None, "special": (), **edit}
                 if "levels" not in edit:
                     raise SchemaError(f"'{name}' becomes {kind} and needs its levels. Add levels=[...].")
-            if "levels" in edit and "level_labels" not in edit and tuple(edit["levels"]) != old.levels:
+            levels = edit.get("levels")  # what is no list of levels is refused by the feature
+            if isinstance(levels, Iterable) and "level_labels" not in edit and tuple(levels) != old.levels:
                 edit["level_labels"] = ()
             if "bounds" not in edit and ({"low", "high"} & set(edit)):
                 edit["bounds"] = "declared"

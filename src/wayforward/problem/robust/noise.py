@@ -11,6 +11,7 @@ import numpy as np
 
 from wayforward.errors import ProblemError, is_integer, is_number, is_one_of
 from wayforward.language import gettext, in_english, marks
+from wayforward.problem import over_draws
 from wayforward.problem.robust.base import Robust
 from wayforward.problem.robust.spelling import Spelling, number, whole
 from wayforward.public import public
@@ -386,8 +387,8 @@ class Stable(_Drawn):
     def _stability(self, drawn: np.ndarray, here: np.ndarray) -> np.ndarray:
         """(draws, m) and (m,) probabilities -> (m,)."""
         if self.kind == "robx":
-            return np.asarray(drawn.mean(0) - drawn.std(0))
-        return np.asarray(drawn.mean(0) - np.abs(here - drawn).mean(0))
+            return np.asarray(over_draws.mean(drawn) - over_draws.deviation(drawn))
+        return np.asarray(over_draws.mean(drawn) - over_draws.mean(np.abs(here - drawn)))
 
     def score(
         self,
@@ -414,9 +415,9 @@ class Stable(_Drawn):
             """(rows,) bool: below tau even if all draws to come say the most they can, or 0.2 below it so far."""
             left = self.draws - len(scores)
             if self.kind == "robx":
-                most = scores.sum(0) + left
+                most = over_draws.total(scores) + left
             else:  # no draw adds more than the row itself has
-                most = np.minimum(2 * scores - here[rows], here[rows]).sum(0) + left * here[rows]
+                most = over_draws.total(np.minimum(2 * scores - here[rows], here[rows])) + left * here[rows]
             return np.asarray((most < self.draws * self.tau - 1e-9) | (worth(scores, rows) + 0.8 <= 0))
 
         return self._in_stages(people, who, plain, ask, worth, lost)
