@@ -46,13 +46,13 @@ _TOLD = (EVERYBODY, "refused", "answered", "with a plan")
 class _Mark:
     """Of whom an audit tells.
 
-    rows: (n,) keyed hashes. grids: (n, g) cells that they lie in, as keyed hashes. told: (n, 4) bool, of which of
+    rows: (n,) keyed hashes. grids: (n, g) cells that they lie in, as keyed hashes. counted: (n, 4) bool, of which of
     `_TOLD` each is. names: attribute -> its groups. label: attribute -> (n,) group, -1 for none.
     """
 
     rows: Ints
     grids: Ints
-    told: Mask
+    counted: Mask
     names: dict[str, list[str]]
     label: dict[str, Ints]
 
@@ -60,20 +60,22 @@ class _Mark:
     def of(cls, measured: Measured, key: bytes) -> _Mark:
         """key: of the hashes; who has them and not the key learns nothing of a row."""
         x, who = measured.x, measured.who
-        told = np.zeros((len(x), len(_TOLD)), dtype=bool)
-        told[:, 0], told[:, 1] = True, measured.refused
-        told[who, 2] = True
-        told[who[measured.has_cost], 3] = True
+        counted = np.zeros((len(x), len(_TOLD)), dtype=bool)
+        counted[:, 0], counted[:, 1] = True, measured.refused
+        counted[who, 2] = True
+        counted[who[measured.has_cost], 3] = True
         names = {one.name: [str(name) for name in one.names] for one in measured.attributes}
         label = {one.name: one.member for one in measured.attributes}
-        return cls(_hashes(x, key), _cells_of(measured, key), told, names, label)
+        return cls(_hashes(x, key), _cells_of(measured, key), counted, names, label)
 
     def write(self, path: Path, model_id: str, key: bytes) -> None:
         """Write it, sealed."""
         out = io.BytesIO()
         head = np.array(json.dumps({"model": model_id, "names": self.names}))
         label = np.array([self.label[name] for name in self.names], dtype=np.int32)  # (attributes, n)
-        np.savez_compressed(out, head=head, rows=self.rows, grids=self.grids, told=self.told, label=label)
+        np.savez_compressed(
+            out, head=head, rows=self.rows, grids=self.grids, counted=self.counted, label=label
+        )
         with written(path, private=True) as half:
             half.write_bytes(seal(key, out.getvalue(), f"{_MARK} {path.parent.name}"))
 
@@ -91,7 +93,7 @@ class _Mark:
                 return None
             names = head["names"]
             label = dict(zip(names, held["label"].astype(np.int64), strict=True))
-            return cls(held["rows"], held["grids"], held["told"], names, label)
+            return cls(held["rows"], held["grids"], held["counted"], names, label)
 
     def groups(self) -> Iterator[tuple[str, Mask]]:
         """Name and members (n,) bool of everybody, of each group and of where two groups meet."""
@@ -133,7 +135,7 @@ def refuse_few_between(folder: Path, model_id: str, measured: Measured, keys: Ke
                 for member in theirs.label.values():
                     elsewhere.append(np.full(len(mine.rows), -1))
                     elsewhere[-1][here[known]] = member[there[known]]
-        _refuse_few_together(mine.told, labels)
+        _refuse_few_together(mine.counted, labels)
     except WayforwardError:
         own.unlink(missing_ok=True)
         raise
@@ -155,7 +157,7 @@ def _refuse_few_apart(mine: _Mark, theirs: _Mark) -> tuple[Ints, Ints]:
     a, b = _partners(mine, theirs, here, there)
     apart = {}
     for place, what in enumerate(_TOLD):
-        left, right = here & mine.told[:, [place]], there & theirs.told[:, [place]]
+        left, right = here & mine.counted[:, [place]], there & theirs.counted[:, [place]]
         some = left.sum(0), right.sum(0)
         both = (left[a] & right[b]).sum(0)
         enough = (
@@ -190,7 +192,7 @@ def _few(counts: Ints) -> bool:
     return bool(((counts > 0) & (counts < FEWEST)).any())
 
 
-def _refuse_few_together(told: Mask, labels: Sequence[dict[str, Ints]]) -> None:
+def _refuse_few_together(counted: Mask, labels: Sequence[dict[str, Ints]]) -> None:
     """Raises: WayforwardError where groups of attributes of several audits of the same people (n, 4) differ by few."""
     every = dict(itertools.chain.from_iterable(one.items() for one in labels))
     if len(every) > MOST_FEATURES:
@@ -203,7 +205,7 @@ def _refuse_few_together(told: Mask, labels: Sequence[dict[str, Ints]]) -> None:
         )
     if len(every) == max(map(len, labels)):  # one audit is along all of them, and guards them
         return
-    for some in (told[:, 0], told[:, 2], told[:, 3]):
+    for some in (counted[:, 0], counted[:, 2], counted[:, 3]):
         if few_between([member[some] for member in every.values()], FEWEST)[1]:
             raise WayforwardError(
                 gettext(
@@ -221,7 +223,7 @@ def _partners(mine: _Mark, theirs: _Mark, here: Mask, there: Mask) -> tuple[Ints
     Equal rows come first, then rows that are near each other and fare alike in the same groups (n, c), then near ones.
     """
     left, right = np.arange(len(mine.rows)), np.arange(len(theirs.rows))
-    kind = _numbered(np.hstack([here, mine.told]), np.hstack([there, theirs.told]))
+    kind = _numbered(np.hstack([here, mine.counted]), np.hstack([there, theirs.counted]))
     found: list[tuple[Ints, Ints]] = []
     keys = [(mine.rows, theirs.rows, False)]
     for alike in (True, False):

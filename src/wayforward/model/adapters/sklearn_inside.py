@@ -62,15 +62,15 @@ def knows_none(model: Any) -> bool | frozenset[str]:
         names = getattr(part, "feature_names_in_", None)
         known = getattr(part, "categories_", ())
         if getattr(part, "missing_values", 0) is None:  # an imputer
-            told = [True] * (1 if names is None else len(names))
+            missing = [True] * (1 if names is None else len(names))
         elif isinstance(known, (list, tuple)):
-            told = [any(v is None for v in each) and not any(v != v for v in each) for each in known]
+            missing = [any(v is None for v in each) and not any(v != v for v in each) for each in known]
         else:
-            told = []
-        if any(told):
-            if names is None or len(names) != len(told):
+            missing = []
+        if any(missing):
+            if names is None or len(names) != len(missing):
                 return True
-            found |= {str(name) for name, none in zip(names, told, strict=True) if none}
+            found |= {str(name) for name, none in zip(names, missing, strict=True) if none}
         steps = [
             *getattr(part, "steps", ()),
             *getattr(part, "transformers_", ()),
