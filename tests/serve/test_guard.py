@@ -272,7 +272,7 @@ def test_cookies_headers_and_secrets(browser, services, code):
     assert code not in stored and one.cookies[guard.COOKIE] not in stored
 
 
-def test_nothing_of_a_person_is_readable_at_rest(browser, code, services, tmp_path, caplog):
+def test_nothing_of_a_person_is_readable_at_rest(browser, code, services, tmp_path, logged):
     one = browser()
     one.get_page(f"/w/{code}")
     one.get_page("/case/limits")
@@ -286,7 +286,7 @@ def test_nothing_of_a_person_is_readable_at_rest(browser, code, services, tmp_pa
         if path.is_file() and not {"models", "retrained"} & set(path.parts)
     )
     for value in (str(PLANTED - 1000), "4321", "4,321", "parrots", code, code.replace("-", "")):
-        assert value.encode() not in files and value not in caplog.text
+        assert value.encode() not in files and value not in logged()
     assert b"sqlite" in files.lower()
 
 
