@@ -251,7 +251,7 @@ MISTAKES = {
     "a note that no file holds": (lambda c: c.table_of(note=object()), DataError, "note=<object.* is no plain data"),
     "a note of nothing": (lambda c: c.table_of(note={"a": float("nan")}), DataError, "is no plain data"),
     "a column for names that is 5": (lambda c: c.table_of(id=5), DataError, "id is a int. Give a str"),
-    "a seed of a table": (lambda c: c.table_of(seed="x"), MethodError, "seed='x' is not a whole number"),
+    "a seed of a table": (lambda c: c.table_of(seed="x"), MethodError, "seed='x' is no seed"),
     "rows of half a shard": (lambda c: c.table_of(rows_per_shard=1.5), DataError, "rows_per_shard=1.5 is no whole"),
     "room for more than all": (lambda c: with_room(c.ask(), 2.0), DataError, "share=2.0 is no number from 0 to 1"),
     "letters with room below nought": (lambda c: as_told(c.ask(), -1), DataError, "most=-1 is no number"),
