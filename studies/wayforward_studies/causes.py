@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wayforward_studies.pages import Line, Page, Row, Table
-from wayforward_studies.verdicts import Open, Verdict, opened
+from wayforward_studies.verdicts import Open, Verdict, open_of, opened
 
 
 @dataclass(frozen=True)
@@ -887,7 +887,7 @@ def known(page: Page) -> dict[str, int]:
     change brings within; and how many of the rest lie no farther off than runs as large as the paper's lie apart."""
     out = dict.fromkeys(KNOWN, 0)
     for row, measure in worse(page, Verdict.UNDECIDED):
-        word = dict(part.split(": ") for part in filter(None, row["open"].split("; "))).get(measure)
+        word = open_of(row["open"], measure)
         change = cause_of(page.paper, row, measure, UNDECIDED) is not None
         name = KNOWN[0] if word == Open.NOT_WORSE else KNOWN[1] if change else KNOWN[2] if word else None
         if name is not None:

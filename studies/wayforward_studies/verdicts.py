@@ -91,6 +91,11 @@ def opened(cells: Mapping[str, Cell]) -> str:
     return "; ".join(f"{name}: {cell.open}" for name, cell in cells.items() if cell.open)
 
 
+def open_of(text: str, name: str) -> str:
+    """What a text that `opened` made says of one number; '' where that is nothing."""
+    return dict(part.split(": ") for part in text.split("; ") if part).get(name, "")
+
+
 def of_all(cells: Iterable[Cell]) -> Verdict | None:
     """Sum up a line: worse if one number is, else undecided if one is, else better if one is, else within."""
     words = {cell.verdict for cell in cells}

@@ -18,6 +18,7 @@ from wayforward_studies.verdicts import (
     half_of_prediction,
     half_width,
     of_all,
+    open_of,
     opened,
 )
 
@@ -65,7 +66,9 @@ def test_what_is_known_of_an_undecided_number(
 ) -> None:
     cell = Cell(ours, 0.5, 0.03, sign, interval, apart)
     assert cell.open == word
-    assert opened({"gtp": cell, "gtd": Cell(0.5)}) == (f"gtp: {word}" if word else "")
+    text = opened({"gtp": cell, "gtd": Cell(0.5)})
+    assert text == (f"gtp: {word}" if word else "")
+    assert open_of(text, "gtp") == (word or "") and open_of(text, "gtd") == ""
 
 
 @pytest.mark.parametrize(("seeds", "runs"), [(10, 1), (10, 5), (5, 1)])

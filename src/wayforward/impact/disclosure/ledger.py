@@ -117,9 +117,8 @@ class Ledger:
                 yield ledger
                 ledger.execute("COMMIT")
             except sqlite3.DatabaseError as error:
-                if (
-                    getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_NOW
-                ):  # a new file would be a new budget
+                # of these a new file would be a new budget
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_NOW:
                     raise WriteError(
                         f"'{self.path.name}' cannot be written ({error}), so nothing was counted. Make room, or wait "
                         "until nobody else writes, and ask again; do not give the answers."
