@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from wayforward.errors import DataError
 from wayforward.groups import Groups
 from wayforward.impact.honesty import Honesty, exaggeration, family, honesty, offers
 from wayforward.impact.honesty.exaggeration import SIZES
-from wayforward.impact.honesty.offers import WITHIN, _gaps, union
+from wayforward.impact.honesty.offers import SAME, WITHIN, _gaps, union
+from wayforward.problem.cost import cost_named
 
 WEIGHT, OFFSET = np.array([0.5, -1.0, 1.2]), -0.3
 
@@ -48,6 +50,22 @@ def test_cheapest_offers_are_proved_and_nothing_beats_them(problem: wf.Problem, 
     assert got.people == len(refused)
     assert got.cheaper.value == 0 and got.excess.value == 0
     assert got.proved.value > 0.9
+
+
+def test_offers_made_for_another_cost_are_counted_in_this_one(
+    problem: wf.Problem, refused: np.ndarray, tmp_path: Path
+) -> None:
+    """What they cost there says nothing here: the cheapest ways by one cost were called dear by the other's unit."""
+    cheapest = wf.recommend(problem, refused).cost[:, 0]
+    made = wf.recommend(problem.with_(cost=cost_named("percentile-total")), refused)
+    want = problem.check(refused, made.action).cost[:, 0]
+    assert not np.allclose(made.cost[:, 0], want, rtol=0.01)
+    made.save(tmp_path / "offers.json", exact=True)
+    for offered in (made, wf.Recourse.load(tmp_path / "offers.json")):
+        got = honesty(problem, offered, methods=["local-search"], costs=()).offers
+        assert got.cheaper.value == np.mean(want > cheapest * (1 + SAME))
+        assert got.excess.value == pytest.approx(np.maximum(want / cheapest - 1, 0).mean(), abs=1e-6)
+        assert got.proved.value <= 1 - got.cheaper.value
 
 
 def test_dearer_offers_for_one_group_are_found(problem: wf.Problem, refused: np.ndarray) -> None:

@@ -14,7 +14,7 @@ from wayforward.groups import Groups, attributes
 from wayforward.impact.audit.gaps import Correction
 from wayforward.impact.honesty.exaggeration import Exaggeration, exaggeration
 from wayforward.impact.honesty.family import NearEqualModels, family
-from wayforward.impact.honesty.offers import Offers, offers
+from wayforward.impact.honesty.offers import Offers, judged, offers
 from wayforward.problem import Problem
 from wayforward.problem.robust.models import models_in
 from wayforward.public import public
@@ -54,10 +54,10 @@ def honesty(
     correction: Correction = "holm",
     seed: int = 0,
 ) -> Honesty:
-    """Examine the offers that somebody made to people, with the problem that they were made for.
+    """Examine the offers that somebody made to people, by a problem: its model, its limits and its cost.
 
-    offered: answers, as `recommend` returns or `Recourse.load` reads; of a stranger, load them with `problem=`, which
-    judges them again. groups: as of `audit`, over the same people. methods: whose options together stand for what
+    offered: answers, as `recommend` returns or `Recourse.load` reads; those of another problem or of a file are judged
+    by this one first, and what is no option in it counts as not offered. groups: as of `audit`, over the same people. methods: whose options together stand for what
     exists. costs: other yardsticks for the same offers. models: as good as the one in use
     (`evaluate.robustness.near_best`). boxes: work on a proof for each person; 0: none.
 
@@ -73,6 +73,7 @@ def honesty(
     models = models_in(models, problem, "models")
     require_whole(boxes=boxes, seed=seed)
     several = attributes(groups, offered.n)
+    offered = judged(problem, offered)
     if not offered.refused.any():
         raise DataError(
             "Nobody of these people is refused, so nobody was offered anything. Give other people."

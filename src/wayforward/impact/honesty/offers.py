@@ -98,8 +98,10 @@ def offers(
 ) -> Offers:
     """Compare offers (n people, with their preferences) with what methods find for the same people.
 
-    costs: names of other costs. boxes: looked at for a person before the proof is given up; 0 proves nothing.
+    costs: names of other costs. boxes: looked at for a person before the proof is given up; 0 proves nothing. Offers
+    that were made for another problem, or read from a file, are judged by this one.
     """
+    offered = judged(problem, offered)
     every = union(problem, offered, methods, seed)
     found, refused = offered.found[:, 0], offered.refused
     paid, best = offered.cost[:, 0], every.cost[:, 0]
@@ -107,7 +109,7 @@ def offers(
         excess = np.where(found, np.maximum(paid / np.fmin(best, paid) - 1, 0.0), np.nan)
     excess = np.where(excess < SAME, 0.0, excess)
     proved = NOTHING
-    if boxes and offered.problem is not None:
+    if boxes:
         proved = rate_of_enough(certified(offered, boxes=boxes).proved_cheapest, found)
     return Offers(
         int(found.sum()) if refused.sum() >= FEWEST else None, tuple(methods), proved,
@@ -117,6 +119,11 @@ def offers(
         tuple(correct(_gaps(excess, groups, seed), correction)),
         tuple(_yardstick(problem, offered, every, name, methods[0], seed) for name in costs),
     )  # fmt: skip
+
+
+def judged(problem: Problem, offered: Recourse) -> Recourse:
+    """Return offers as this problem counts them: what another one said of costs compares with none of its own."""
+    return offered if offered.problem is problem else offered.judged_by(problem)
 
 
 def union(problem: Problem, offered: Recourse, methods: Sequence[str], seed: int) -> Recourse:
@@ -193,4 +200,4 @@ def _yardstick(
     )
 
 
-__all__ = ["MUCH", "WITHIN", "Offers", "Yardstick", "offers", "union"]
+__all__ = ["MUCH", "WITHIN", "Offers", "Yardstick", "judged", "offers", "union"]
