@@ -57,9 +57,9 @@ def honesty(
     """Examine the offers that somebody made to people, by a problem: its model, its limits and its cost.
 
     offered: answers, as `recommend` returns or `Recourse.load` reads; those of another problem or of a file are judged
-    by this one first, and what is no option in it counts as not offered. groups: as of `audit`, over the same people. methods: whose options together stand for what
-    exists. costs: other yardsticks for the same offers. models: as good as the one in use
-    (`evaluate.robustness.near_best`). boxes: work on a proof for each person; 0: none.
+    by this one first, and what is no option in it counts as not offered. groups: as of `audit`, over the same people.
+    methods: whose options together stand for what exists. costs: other yardsticks for the same offers. models: as good
+    as the one in use (`evaluate.robustness.near_best`). boxes: work on a proof for each person; 0: none.
 
     Example: ``wf.honesty(problem, wf.recommend(problem, refused)).to_dict()``.
     Raises: DataError where nobody is refused, or groups are of other people.
