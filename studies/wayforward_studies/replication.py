@@ -93,6 +93,11 @@ class Replication(ABC):
         """The page with tables, verdicts and text, all from its rows, findings and provenance."""
 
     @classmethod
+    def repeated(cls, page: Page, folder: Path) -> Page:
+        """The page with what it repeats of others in the folder as they are now."""
+        return page
+
+    @classmethod
     def console(cls, page: Page) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
         """Heads and rows to show in a terminal; none where the page's tables are too wide for it."""
         return next(((table.columns, table.rows()) for table in page.tables), ((), ()))
@@ -112,7 +117,7 @@ class Replication(ABC):
     @classmethod
     def render(cls, file: Path) -> Page:
         """Write a page again from its JSON file, nothing measured. Raises: FileFormatError."""
-        page = cls.laid_out(Page.read(file))
+        page = cls.laid_out(cls.repeated(Page.read(file), file.parent))
         page.write(file.parent)
         return page
 

@@ -126,6 +126,11 @@ def test_findings_are_read_off_the_lines():
     assert (
         verdict["synthetic: ebr"] == "undecided" and verdict["synthetic: growing-spheres"] == "as published"
     )
+    causal = replace(line("german-causal", "causal"), half=sure)
+    stated = tables.checks_of(4, [causal])[0]
+    assert stated.verdict == "as published" and "(3 in the paper)" in stated.statement
+    good = causal.mean | {"centralization": 0.2, "atkinson": 0.05, "proximity": 0.01}
+    assert tables.checks_of(4, [replace(causal, mean=good)])[0].verdict == "not as published"
     origin = BY_METHOD["synthetic"]["origin"]
 
     def ablation(sign: float) -> list[MethodResult]:
@@ -149,6 +154,21 @@ def test_worse_by_chance_is_told_from_worse() -> None:
     assert sure.chance == ("atkinson",)
     shown = markdown([line(method="origin"), sure])
     assert shown.count("°") == 1 and "2**, 1 of them within chance" in shown
+
+
+def test_a_tolerance_is_a_quarter_of_the_origins_index_at_most() -> None:
+    """.01 is five times the centralization of COMPAS by sex. An origin row beyond it is worse, above or below."""
+    for setting in ("compas-sex", "compasrun-sex"):
+        assert tables.tolerance_of(setting, "centralization") == pytest.approx(0.25 * 0.0020)
+    assert tables.tolerance_of("german-causal", "proximity") == pytest.approx(0.25 * 0.0032)
+    assert tables.tolerance_of("synthetic", "centralization") == tables.TOLERANCE["centralization"]
+    assert tables.tolerance_of("law-race", "cost") == tables.TOLERANCE["cost"]
+    assert tables.tolerance_of("law-race", "increases") is None
+    far = MethodResult("law-race", "ebr", {"centralization": 0.005}, {}, {}, {"centralization": 0.0137}, 1)
+    far = replace(far, interval={"centralization": 0.0})
+    assert far.cell("centralization").verdict == "better"
+    assert far.rows()[0]["tolerance"] == pytest.approx(0.25 * 0.0288)
+    assert replace(far, method="origin").cell("centralization").verdict == "worse"
 
 
 def test_an_origin_of_more_draws_steadies_what_is_known_of_few() -> None:

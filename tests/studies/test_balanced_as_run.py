@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -107,6 +109,11 @@ def test_the_page_is_written_resumed_and_laid_out_again(tmp_path, monkeypatch):
     assert (tmp_path / "out" / "as-run-quick.md").read_text() == before
     lines = json.loads((tmp_path / "out" / "as-run-quick.json").read_text())["lines"]
     assert {row["verdict"] for row in lines if row["published"] is None} == {""}
+    assert {row["table 1"] for row in lines} == {None}
+    shutil.copy(Path(__file__).parents[2] / "docs/replication/balanced/table-1.json", tmp_path / "out")
+    commands.render("balanced", tmp_path / "out")
+    lines = json.loads((tmp_path / "out" / "as-run-quick.json").read_text())["lines"]
+    assert {row["method"] for row in lines if row["table 1"] is not None} == {"origin", "ibr", "ebr"}
 
 
 def test_what_differs_is_never_better_and_a_verdict_may_hang_on_the_draw():

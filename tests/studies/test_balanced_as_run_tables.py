@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from wayforward_studies.balanced import as_run_nets, as_run_real, as_run_tables
 from wayforward_studies.balanced.as_run_real import TablePeople, counted
 from wayforward_studies.balanced.as_run_tables import AsRunTablesReplication, AsRunTablesRequest
 from wayforward_studies.balanced.setting import BalancedStudy
+from wayforward_studies.pages import Page
 
 pytest.importorskip("torch")
 N = 240
@@ -117,5 +120,9 @@ def test_the_page_has_a_table_for_each_setting_and_is_resumed(
     monkeypatch.setattr(as_run_tables, "counted", lambda *_: pytest.fail("asked again"))
     assert AsRunTablesReplication(request).page("as-run-tables").rows == page.rows
     assert commands.render("balanced", tmp_path / "out")[0][1] is AsRunTablesReplication
+    shutil.copy(Path(__file__).parents[2] / "docs/replication/balanced/table-6.json", tmp_path / "out")
+    commands.render("balanced", tmp_path / "out")
+    beside = Page.read(tmp_path / "out/as-run-tables-quick.json").provenance["table 6"]
+    assert page.provenance["table 6"] == {} and beside["law-race origin proximity"] == "within"
     asked = partial(commands.works, "balanced")
     assert asked({"extras": ("as-run-tables",)})[0].request.chosen == tuple(as_run_tables.AS_RUN)

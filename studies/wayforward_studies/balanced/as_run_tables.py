@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from wayforward_studies.balanced import tables
 from wayforward_studies.balanced.as_run_real import METHODS, TablePeople, counted
 from wayforward_studies.balanced.extra import ExtraReplication, ExtraRequest
 from wayforward_studies.balanced.published import BY_METHOD
+from wayforward_studies.balanced.run import BalancedReplication
 from wayforward_studies.balanced.setting import AS_RUN
 from wayforward_studies.balanced.tables import MethodResult
 from wayforward_studies.pages import Line, Page, Table
@@ -113,14 +115,14 @@ class AsRunTablesReplication(ExtraReplication):
         return [self.origin_of(lines[0], published["origin"]), *lines]
 
     def about(self) -> Mapping[str, Any]:
-        """Digests of the people, and the verdicts of Table 6 from its page in the folder, if it is there."""
-        file = self.request.out / "table-6.json"
-        ours = {
-            f"{row['setting']} {row['method']} {row['measure']}": row["verdict"]
-            for row in (Page.read(file).rows if file.exists() else ())
-        }
+        """Digests of the people, and the verdicts of Table 6."""
         people = {setting: self._people(setting) for setting in self.request.chosen}
-        return {"people": people, "table 6": ours}
+        return {"people": people, "table 6": _table_6(self.request.out)}
+
+    @classmethod
+    def repeated(cls, page: Page, folder: Path) -> Page:
+        """With the verdicts of Table 6."""
+        return replace(page, provenance={**page.provenance, "table 6": _table_6(folder)})
 
     @classmethod
     def laid_out(cls, page: Page) -> Page:
@@ -145,3 +147,10 @@ class AsRunTablesReplication(ExtraReplication):
             tables=(*out.tables, beside) if ours else out.tables,
             notes=f"{cls.notes}{still}\n{made_in(page.provenance)}",
         )
+
+
+def _table_6(folder: Path) -> dict[str, str]:
+    """The verdict of each number of Table 6, from its page in the folder; none where it is not there."""
+    file = folder / "table-6.json"
+    rows = BalancedReplication.laid_out(Page.read(file)).rows if file.exists() else ()
+    return {f"{row['setting']} {row['method']} {row['measure']}": row["verdict"] for row in rows}

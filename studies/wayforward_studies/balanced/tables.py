@@ -19,6 +19,7 @@ from wayforward.impact.segregation import (
 )
 from wayforward_studies.balanced.measures import OURS
 from wayforward_studies.balanced.published import BY_METHOD, INDICES, MEASURES
+from wayforward_studies.balanced.setting import AS_RUN
 from wayforward_studies.pages import Line, Row, Table, number
 from wayforward_studies.verdicts import (
     RULE,
@@ -42,7 +43,10 @@ TOLERANCE = {
     "ynn": 0.1,
     "invalid": 0.02,
 }
+#: Of the published origin's index: no tolerance is more, so that the verdict of an index next to zero says something.
+SHARE = 0.25
 SIGN = {"centralization": -1, "atkinson": -1, "proximity": 1, "cost": -1, "gap": -1, "ynn": 1, "invalid": -1}
+UNBALANCED = ("c-chvae", "growing-spheres", "wachter", "cruds")
 HEADS = ("Centralization", "Atkinson", "Proximity", "Cost", "Cost gap", "yNN", "Invalid")
 Recourse = Literal["original", "distance", "realistic", "balanced"]
 _LIMITS = {"german-sex": 0.05}  # the most that EBR may leave without recourse where we set ourselves more
@@ -89,7 +93,8 @@ class MethodResult:
         ours, half = self.mean.get(name, math.nan), self.half_of_interval(name)
         ends = (ours - half, ours + half)
         apart = half_of_prediction(half, self.seeds, RUNS)
-        return Cell(ours, self.paper.get(name), TOLERANCE.get(name), SIGN.get(name, 1), ends, apart)
+        sign = 0 if self.method == "origin" else SIGN.get(name, 1)
+        return Cell(ours, self.paper.get(name), tolerance_of(self.setting, name), sign, ends, apart)
 
     def half_of_interval(self, name: str) -> float:
         """Half of the 95 % interval of a measure's mean."""
@@ -113,12 +118,19 @@ class MethodResult:
                     "half_of_interval": self.half_of_interval(name),
                     "half_of_paired_interval": self.half.get(name, math.nan),
                     "seeds": self.seeds,
-                    "tolerance": TOLERANCE.get(name),
+                    "tolerance": tolerance_of(self.setting, name),
                     "open": opened({name: self.cell(name)}),
                     "verdict": self.cell(name).verdict or "",
                 }
             )
         return out
+
+
+def tolerance_of(setting: str, measure: str) -> float | None:
+    """How far a measure may lie from the paper's in a setting; None for one that is not judged."""
+    most = TOLERANCE.get(measure)
+    origin = BY_METHOD.get(AS_RUN.get(setting, setting), {}).get("origin", {}).get(measure)
+    return most if most is None or origin is None else min(most, SHARE * origin)
 
 
 def results(rows: Iterable[Row], origins: Mapping[str, Mapping[str, float]]) -> list[MethodResult]:
@@ -150,7 +162,11 @@ def tolerance() -> str:
     """The tolerances and what they mean."""
     heads = dict(zip(TOLERANCE, HEADS, strict=True))
     of = ", ".join(f"{heads[name]} {value:g}" for name, value in TOLERANCE.items())
-    return f"Tolerance: {of}. Higher is better for proximity and yNN, lower elsewhere. {RULE}"
+    return (
+        f"Tolerance: {of}; for an index never more than a quarter of the paper's origin. Higher is better for "
+        f"proximity and yNN, lower elsewhere; an origin row is no advice, so beyond it is *worse*, above or below. "
+        f"{RULE}"
+    )
 
 
 def tables(lines: Sequence[MethodResult], refused: Mapping[str, float]) -> tuple[Table, ...]:
@@ -204,7 +220,8 @@ def _cell(line: MethodResult, measure: str) -> str:
 def checks_of(number: int, lines: Sequence[MethodResult]) -> list[Check]:
     """What the paper concludes from a table, asked of our numbers."""
     if number == 4:
-        return [_invalid(line) for line in lines if line.method == "causal"]
+        causal = next(line for line in lines if line.method == "causal")
+        return [_worsening(causal), _invalid(causal)]
     if number == 5:
         return _ablation(lines)
     out: list[Check] = []
@@ -219,7 +236,7 @@ def checks_of(number: int, lines: Sequence[MethodResult]) -> list[Check]:
             Check(f"{name}: {m}", "improves all three indices", _improves(by[m]), _moves(by[m]))
             for m in ("ebr", "ibr")
         ]
-        out += _others(name, by) if number == 1 else []
+        out += _others(by) if number == 1 else []
         realistic = {m: by[m].mean["ynn"] for m in ("ebr", "ibr", "growing-spheres", "wachter")}
         out.append(
             Check(
@@ -240,19 +257,27 @@ def _calibrated(origin: MethodResult) -> list[Check]:
     return [Check("origin row", "calibrated: within .01 of the paper", off <= 0.01, shown, aim=True)]
 
 
-def _others(name: str, by: Mapping[str, MethodResult]) -> list[Check]:
+def _worsening(line: MethodResult) -> Check:
+    """Does a method worsen an index, or none, as in the paper?"""
+    published = int(line.paper.get("increases", _worse_in_paper(line) or 0))
+    if published:
+        stated, holds = f"worsens at least one index ({published} in the paper)", _worsens(line)
+    else:
+        sure = set(line.worse) - set(line.chance)
+        stated, holds = "worsens no index", False if sure else None if line.worse else True
+    return Check(f"{line.setting}: {line.method}", stated, holds, _moves(line))
+
+
+def others(lines: Iterable[MethodResult]) -> tuple[Check, ...]:
+    """Of tables of real settings: what methods do there that ask for no balance."""
+    return tuple(_worsening(line) for line in lines if line.method in UNBALANCED)
+
+
+def _others(by: Mapping[str, MethodResult]) -> list[Check]:
     """Table 1: what the methods do that ask for no balance, and the order of costs."""
     cost = {m: by[m].mean["cost"] for m in ("growing-spheres", "c-chvae", "ibr", "ebr")}
     return [
-        *(
-            Check(
-                f"{name}: {method}",
-                f"worsens at least one index ({int(by[method].paper['increases'])} in the paper)",
-                _worsens(by[method]),
-                _moves(by[method]),
-            )
-            for method in ("c-chvae", "growing-spheres", "wachter", "cruds", "causal")
-        ),
+        *(_worsening(by[method]) for method in (*UNBALANCED, "causal")),
         Check(
             "order of costs",
             "nearest, then c-chvae, then ibr, then ebr",
@@ -280,7 +305,8 @@ def _moves(line: MethodResult) -> str:
     moved = ", ".join(f"{m} {line.origin[m]:.4f} → {line.mean[m]:.4f}{_half(line, m)}" for m in INDICES)
     uncertain = [index for index in INDICES if line.by_chance(index)]
     luck = f"; within chance: {', '.join(uncertain)}" if uncertain and line.seeds > 1 else ""
-    return f"{moved}; a single seed: {line.mean['increases']:.1f} worse{luck}"
+    single = f"; a single seed: {line.mean['increases']:.1f} worse" if "increases" in line.mean else ""
+    return f"{moved}{single}{luck}"
 
 
 def _half(line: MethodResult, index: str) -> str:
