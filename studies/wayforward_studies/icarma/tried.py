@@ -431,7 +431,7 @@ _INTROS = {
     "Loan's true equations (in the tables: in a flow learned from data), the best of {seeds} networks on validation.",
     "tried-flow": f"{_INTRO} "
     "{n:,} people refused by the classifier of the tables, actions learned and judged in the flow that "
-    "the tables have, the best of {seeds} networks on validation (in the tables: of 5).",
+    "the tables have, the best of {seeds} networks on validation (in the tables: of 10).",
     "tried-gmsc": "On Give Me Some Credit iCARMA's answers are less often plausible than the paper's when people can "
     "act on some features only, less often valid with a random number of them, and ask for what is hardest more often. "
     "Each line changes what the paper leaves open, or what is not as it prints it here. *Plain flow*: every feature is "
