@@ -189,6 +189,24 @@ def test_an_origin_of_more_draws_steadies_what_is_known_of_few() -> None:
     assert again.cell("atkinson") == steady.cell("atkinson")
 
 
+def test_lines_of_ours_are_of_ten_draws_and_stand_on_the_origin_of_all(monkeypatch) -> None:
+    """Twelve draws whose origins rise by .01; advice adds .1 to each."""
+
+    def one(self: BalancedReplication, name: str, method: str, seed: int) -> dict[str, float]:
+        return dict.fromkeys(INDICES, 0.01 * seed + 0.1) | {f"origin {key}": 0.01 * seed for key in INDICES}
+
+    monkeypatch.setattr(BalancedReplication, "one", one)
+    monkeypatch.setattr(
+        BalancedReplication, "origin", lambda self, name, seed: dict.fromkeys(INDICES, 0.01 * seed)
+    )
+    it = BalancedReplication(BalancedRequest(tables=(1,), seeds=12))
+    ours, theirs = (it.line("synthetic", method, {}) for method in ("local-search", "ebr"))
+    assert (ours.seeds, theirs.seeds) == (10, 12)
+    assert ours.origin == pytest.approx(dict.fromkeys(INDICES, 0.055)) == theirs.origin
+    assert ours.mean["atkinson"] == pytest.approx(0.155) == theirs.mean["atkinson"]
+    assert ours.worse == theirs.worse == ("centralization", "atkinson")
+
+
 def test_one_answer_serves_every_grouping_of_the_same_people(monkeypatch) -> None:
     """But not where the method knows the groups."""
     asked = []
