@@ -31,6 +31,7 @@ from wayforward.impact.summaries import summariser, summarize
 from wayforward.methods.certificates import certified
 from wayforward.modalities.model import listed
 from wayforward.modalities.survival import Cox
+from wayforward.people.dialogue import Dialogue
 from wayforward.people.dialogue.questionnaire import parts_of
 from wayforward.people.elicitors import elicitor
 from wayforward.problem import Disclosure, Neighbours, as_told, with_room
@@ -251,6 +252,12 @@ MISTAKES = {
     "a note that no file holds": (lambda c: c.table_of(note=object()), DataError, "note=<object.* is no plain data"),
     "a note of nothing": (lambda c: c.table_of(note={"a": float("nan")}), DataError, "is no plain data"),
     "a column for names that is 5": (lambda c: c.table_of(id=5), DataError, "id is a int. Give a str"),
+    "a seed of a dialogue": (
+        lambda c: Dialogue(c.problem, c.people.iloc[[0]], seed="x"), DialogueError, "seed='x' is no seed"
+    ),
+    "a seed of a dialogue below 0": (
+        lambda c: Dialogue(c.problem, c.people.iloc[[0]], seed=-1), DialogueError, "seed=-1 is no seed"
+    ),
     "a seed of a table": (lambda c: c.table_of(seed="x"), MethodError, "seed='x' is no seed"),
     "rows of half a shard": (lambda c: c.table_of(rows_per_shard=1.5), DataError, "rows_per_shard=1.5 is no whole"),
     "room for more than all": (lambda c: with_room(c.ask(), 2.0), DataError, "share=2.0 is no number from 0 to 1"),

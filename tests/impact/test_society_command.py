@@ -148,6 +148,7 @@ def test_societies_are_compared_seed_by_seed(tmp_path: Path, monkeypatch: pytest
     left = {"the", "of", "those", "round", "rounds", "mean", "scenario"} & set(re.findall(r"[a-z]+", german))
     assert left == {"the"}, left  # in the name of a scenario
     assert "one scenario and one seed" in ran("society a.yaml b.yaml --checkpoint c.npz", 2)
+    assert "without --html" in ran("society a.yaml --checkpoint c.npz --html c.html", 2)
     assert "entry `name`" in ran("society a.yaml a.yaml", 2)
     Path("c.yaml").write_text(TWO.replace("all the way", "c").replace("[group A, group B]", "[A, B]"))
     assert "same group, cut and group_names" in ran("society a.yaml c.yaml", 2)  # before anything is played

@@ -314,6 +314,8 @@ def test_what_is_wrong_is_said_with_the_next_step(slopes, asked):
         wf.SeriesProblem(slopes, [TEST[0], TEST[1][:, :5]], favourable="fine")
     with pytest.raises(ProblemError, match="labels are '0', '1'"):
         wf.SeriesProblem(slopes, TRAIN, favourable="fine", labels=np.arange(120).astype(str))
+    with pytest.raises(ProblemError, match="labels are 'x', None"):
+        wf.SeriesProblem(slopes, TRAIN, favourable="fine", labels=["x", None] * 60)
     with pytest.raises(DataError, match="shape .160, 24."):
         wf.SeriesProblem(slopes, X[:, 0], favourable="fine")
     with pytest.raises(DataError, match="no names of 4 channels"):

@@ -37,7 +37,9 @@ def play(
     if len(read) == 1 and seeds == 1 and html is None:
         return _one(read[0], checkpoint, figure, csv, json, workers, on)
     if checkpoint is not None:
-        raise DataError("--checkpoint is for one scenario and one seed. Leave it out to compare.")
+        raise DataError(
+            "--checkpoint is for one scenario and one seed, and without --html, whose page compares. Leave it out."
+        )
     return _several(read, scenarios, seeds, figure, html, csv, json, workers, on)
 
 

@@ -101,8 +101,8 @@ class ArrayProblem(UnitProblem[Answer]):
             if good.any() and not (good & right).any():
                 raise ProblemError(
                     f"No label of the {int(good.sum())} {self.things} whose answer is the wanted one says so, too: "
-                    f"labels are {', '.join(map(repr, np.unique(known)[:5].tolist()))}. Give labels as the model "
-                    "names its answers, or leave them out."
+                    f"labels are {', '.join(sorted({repr(label) for label in known.tolist()})[:5])}. Give labels as "
+                    "the model names its answers, or leave them out."
                 )
             good &= right
         if not good.any():

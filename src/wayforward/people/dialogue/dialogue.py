@@ -84,8 +84,8 @@ class Dialogue(StoredDialogue):
         acts: ActModel | list[dict[str, Any]] | str | Path | None = None,
     ) -> None:
         row = _one_person(problem, x)
-        if not is_integer(seed):
-            raise DialogueError(f"seed={seed!r} is not a whole number. Use seed=0, for example.")
+        if not (is_integer(seed) and seed >= 0):
+            raise DialogueError(f"seed={shown(seed)} is no seed. Give a whole number of 0 or more.")
         if today is not None and (not isinstance(today, date) or isinstance(today, datetime)):
             raise DialogueError(f"today={shown(today)} is no day. Give datetime.date(2027, 3, 31).")
         if not isinstance(until, str):
