@@ -45,7 +45,7 @@ _CAUSES = {
     "text lost.",
     "hare": "Holds: asking brings plans nearer to what people want, in every case; more questions help; success is "
     "kept. Does not: iterations for near wishes, and, as printed, ten of them, nor five on COMPAS. Nobody can know: "
-    "where the paper's wishes lie.",
+    "where the paper's wishes lie, by what its people compare plans, and how its classifiers were trained.",
     "balanced": "Holds: EBR and IBR bring the groups nearer together by all three indices in the mean, everywhere, and "
     "cost more; the methods that seek likely places segregate on the synthetic set. Does not: how far EBR brings "
     "centralization down there and on German, and what it costs. Not shown: that methods which ask for no balance "
@@ -58,7 +58,6 @@ _CAUSES = {
 
 #: Of HARE's tables: which algorithm their numbers are of, and of how many seeds.
 _WAYS = {
-    1: "as printed",
     3: "as printed, of ten seeds; around growing spheres [in words](hare/printed.md)",
     4: "as printed, of ten seeds; the second page has the last five of them",
 }

@@ -290,6 +290,35 @@ def test_binaries_may_end_between_where_the_base_is_said_to(monkeypatch: pytest.
     )
 
 
+def test_immutables_of_face_go_back_with_its_plans_where_they_may() -> None:
+    """A little each round, and never beyond the person's or the row's; in `face` they stay as in the row."""
+    study = HareStudy("compas", "ann", 0, 40, Checkpoints(None), table=small())
+    x, row, fixed = study.setting.x, study.plans("face").after, [0]
+    case = HareCase("compas", "face-between")
+    left = {way: study.ends(case, way) for way in (BASE, HARE, MULTI)}
+    np.testing.assert_array_equal(left[BASE], row)
+    gap = {way: np.abs(end - x)[:, fixed] for way, end in left.items()}
+    moved = np.abs(row - x)[:, fixed] > 1e-9
+    assert moved.any() and (gap[BASE][~moved] == 0).all() and (gap[HARE][~moved] == 0).all()
+    assert (gap[HARE] <= gap[BASE] + 1e-9).all() and gap[MULTI].mean() < gap[HARE].mean() < gap[BASE].mean()
+    assert study.measured(case, HARE)["violations"].max() > 0  # as many count as moved
+    np.testing.assert_array_equal(study.ends(HareCase("compas", "face"), MULTI)[:, fixed], row[:, fixed])
+
+
+def test_a_regression_that_is_not_trained_to_the_end_has_small_weights() -> None:
+    table = small()
+    rare = table.x[:, 3] < 0.95  # what is rare and decides
+    table.x[rare, 3] = 0.0
+    table.y[~rare] = True
+    brief, again, full = (make_setting(table, name, 1, 20).model for name in ("lr-brief", "lr-brief", "lr"))
+    assert (brief.coef_ == again.coef_).all() and (brief.predict(table.x) == table.y).mean() > 0.8
+    end = full[-1].coef_[0] / full[0].scale_
+    assert (np.sign(brief.coef_[0, 1:3]) == np.sign(end[1:3])).all()
+    assert np.abs(brief.coef_[0, 1:4]).max() < np.abs(end[1:4]).max()
+    case = HareCase("gmsc", "wachter", "lr-brief")
+    assert case.published == HareCase("gmsc", "wachter", "lr")
+
+
 def test_wishes_may_lie_farther_than_the_papers_base_leaves_them() -> None:
     study = HareStudy("compas", "lr", 0, 60, Checkpoints(None), table=small())
     pinned = HareCase("compas", "growing-spheres", "lr")

@@ -88,7 +88,8 @@ class HareCase:
     False for wishes at percentiles of our own distances instead of the paper's; reach, how many times as far as pinned
     ones are; world, 'linear' for a causal one; the base 'wachter-small', whose steps are smaller than those of
     'wachter', 'face-strict', which keeps to people's limits, 'face-alike', which walks among people with the same
-    immutables but for age, and 'c-chvae-between' and 'cruds-between', whose binaries may end between 0 and 1.
+    immutables but for age, 'c-chvae-between' and 'cruds-between', whose binaries may end between 0 and 1, and
+    'face-between', whose immutables may, too; the classifier 'lr-brief', a regression that is not trained to the end.
     """
 
     dataset: str
@@ -119,7 +120,8 @@ class HareCase:
         base = self.base
         for ending in ("-small", "-alike", "-between", "-strict"):
             base = base.removesuffix(ending)
-        return replace(self, pinned=True, base=base, answers="exact", reach=1.0)
+        classifier = self.classifier.removesuffix("-brief")
+        return replace(self, pinned=True, base=base, classifier=classifier, answers="exact", reach=1.0)
 
 
 @dataclass(frozen=True)

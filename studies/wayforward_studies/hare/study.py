@@ -48,16 +48,19 @@ class ByDirection(IdealProfile):
 
 #: Base methods as the paper has them: numbers only where its sparsity says so, nothing taken back afterwards.
 _NUMBERS = ("wachter", "wachter-small", "growing-spheres", "face", "face-strict")
-#: Bases whose binaries may end anywhere between 0 and 1 once people are asked, as the printed calibration leaves them.
-_BETWEEN = ("c-chvae-between", "cruds-between")
+#: Bases whose plans go back in all that they change once people are asked, as in the printed calibration: binaries, and
+#: the immutables of FACE, may end anywhere on the way.
+_BETWEEN = ("c-chvae-between", "cruds-between", "face-between")
 #: The methods behind bases that are named otherwise.
 _VARIANTS = {
     "face-strict": "face",
     "face-alike": "face",
+    "face-between": "face",
     "wachter-small": "wachter",
     "c-chvae-between": "c-chvae",
     "cruds-between": "cruds",
 }
+_OBSERVED = ("face", "face-alike", "face-between")  # rows as they are, immutables and all
 _PLAIN: dict[str, dict[str, Any]] = {
     "wachter": {"norm": "l2"},
     "wachter-small": {"norm": "l2", "lam": 0.1, "rate": 0.01, "steps": 100, "aim": 0.001},
@@ -65,7 +68,7 @@ _PLAIN: dict[str, dict[str, Any]] = {
     "clue": {"adopt": "all"},
     "cruds": {"adopt": "all"},
 }
-_PLAIN |= {name: _PLAIN[_VARIANTS[name]] for name in _BETWEEN}
+_PLAIN |= {name: _PLAIN[_VARIANTS[name]] for name in _BETWEEN if _VARIANTS[name] in _PLAIN}
 _ALIKE, _FEW = 100, 30  # rows at least, and values of an immutable at most, for walks among people alike
 
 
@@ -109,6 +112,11 @@ class HareStudy:
         """The classifier and the people; made only when a stage is not there yet."""
         return make_setting(self._table, self.classifier, self.seed, self.n, world=self.world)
 
+    @cached_property
+    def between(self) -> Problem:
+        """The setting's problem with numbers from 0 to 1 for binaries."""
+        return _between(self.setting)
+
     def quality(self) -> dict[str, float]:
         """Accuracy of the classifier on those held back, and the share of them that it refuses."""
         got = self.checkpoints.arrays(
@@ -145,7 +153,7 @@ class HareStudy:
     def _measure(self, case: HareCase, way: Asking) -> Arrays:
         started = time.process_time()
         after, questions = self._ends(case, way)
-        other = self.plans(case.base).problem if case.base in _BETWEEN else None
+        other = self.between if case.base in _BETWEEN else None
         out = measures(self.setting, after, self.wanted(case), other)
         found = ~np.isnan(after).any(1)
         return {**out, "found": found, "questions": questions, "cpu": np.array(time.process_time() - started)}
@@ -173,7 +181,7 @@ class HareStudy:
         key = (case.scale, case.pinned, case.reach)
         if key not in self._wanted:
             setting = self.setting
-            stated = radius(case.dataset, case.classifier, case.scale)
+            stated = radius(case.dataset, case.published.classifier, case.scale)
             far = stated * case.reach if case.pinned else None
             scale: Any = case.scale
             self._wanted[key] = draw_wanted(
@@ -191,20 +199,20 @@ class HareStudy:
         from wayforward.methods import method
 
         setting = self.setting
-        if base in ("face", "face-alike"):
-            return self._as_observed(alike=base == "face-alike")
+        if base in _OBSERVED:
+            return self._as_observed(alike=base == "face-alike", between=base in _BETWEEN)
         name = _VARIANTS.get(base, base)
         wishes = setting.numbers if base in _NUMBERS else None
         made = method(name, **parameters_of(base)).with_minimal(False)  # as published
         got = made.fit(setting.problem).recommend(setting.x, 1, preferences=wishes, seed=self.seed)
-        problem = _between(setting) if base in _BETWEEN else setting.problem
+        problem = self.between if base in _BETWEEN else setting.problem
         return Plans(problem, got.action[:, 0], got.after[:, 0], got.found[:, 0], wishes)
 
-    def _as_observed(self, alike: bool = False) -> Plans:
+    def _as_observed(self, alike: bool = False, between: bool = False) -> Plans:
         """FACE as published: the nearest row, whoever it is; immutables that it changes may go there and no further.
 
         alike: it walks among people with the same immutables but for the numbers that all differ in (age, weight), as
-        public code of the benchmark does for one of them.
+        public code of the benchmark does for one of them. between: what it changes goes back with the plan.
         """
         from wayforward.methods import method
 
@@ -225,11 +233,13 @@ class HareStudy:
                 after[who] = np.where(np.isnan(there), after[who], there)
         found = ~np.isnan(after).any(1)
         found[found] = problem.reached(after[found])[0]
-        free = Schema(tuple(replace(f, actionability="actionable") for f in schema.features))
-        relaxed = Problem(free, problem.model, problem.target, data=problem.reference, least_change=None)
+        changing = self.between.schema if between else schema
+        free = Schema(tuple(replace(f, actionability="actionable") for f in changing.features))
+        model = setting.model if between else problem.model
+        relaxed = Problem(free, model, problem.target, data=problem.reference, least_change=None)
         here = np.where(found[:, None], after, x)
         wishes = Preferences.none(free, len(x))
-        pinned = schema.immutable & ~schema.has_levels
+        pinned = schema.immutable & ~schema.has_levels & (not between)
         fixed = changed(schema, x, here)
         wishes = replace(
             wishes,
@@ -255,8 +265,11 @@ class HareStudy:
             }
         base = self._first_plans(plans.problem)
         asker: Any = elicitor(way.asker, base=base, budget=way.budget, **more).fit(plans.problem)
-        if case.base in _BETWEEN:  # directions are of numbers, as always; binaries only go back with the plan
-            asker.sampler_.sampled = asker.sampler_.sampled & ~self.setting.problem.schema.has_levels
+        if (
+            case.base in _BETWEEN
+        ):  # directions are of what people can change, in numbers; the rest only goes back
+            own = self.setting.problem.schema
+            asker.sampler_.sampled = asker.sampler_.sampled & own.actionable & ~own.has_levels
         start = np.where(plans.found[:, None], plans.action, np.nan)
         session = asker.begin(self.setting.x, start, preferences=plans.wishes, seed=self.seed)
         before, later = wanted, None
@@ -290,7 +303,7 @@ def parameters_of(base: str) -> dict[str, Any]:
 
     from wayforward.methods import method
 
-    if base in ("face", "face-alike"):
+    if base in _OBSERVED:
         return {"immutables": "ignore"}
     name = _VARIANTS.get(base, base)
     made: Any = method(name)

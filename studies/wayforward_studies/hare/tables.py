@@ -52,6 +52,7 @@ NAMES = {
     "face": "FACE as published",
     "face-strict": "FACE within limits",
     "face-alike": "FACE among people alike",
+    "face-between": "FACE, immutables between the person's and the row's",
     "c-chvae": "C-CHVAE",
     "c-chvae-between": "C-CHVAE, binaries between 0 and 1",
     "cruds-between": "CRUDS, binaries between 0 and 1",
