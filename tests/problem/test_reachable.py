@@ -164,3 +164,20 @@ def test_blocks_list_what_products_could_not():
     assert found.complete
     assert len(found) == 3**6
     assert verify(problem, x, most=5000).verdict[0] == "none"
+
+
+def test_an_answer_of_another_model_is_no_proof():
+    """What that one accepts is no way here, and what it never accepts may be one."""
+    schema = Schema((Feature(name="a", kind="integer", low=0, high=3),))
+    never, late, soon = (
+        Problem(schema, wf.wrap(lambda rows, at=at: rows[:, 0] >= at, schema, output="label"), Target(True))
+        for at in (9, 3, 1)
+    )
+    x = np.zeros((1, 1))
+    asked = {problem: wf.recommend(problem, x) for problem in (never, late, soon)}
+    wanted = {never: "none", late: "possible", soon: "possible"}
+    for problem, verdict in wanted.items():
+        for answer in asked.values():
+            got = verify(problem, x, answer=answer)
+            assert got.verdict.tolist() == [verdict]
+            assert verdict == "none" or problem.reached(got.action)[0].all()

@@ -65,7 +65,8 @@ def verify(
 
     Small sets of what a person can reach are listed and judged; then come bounds (`problem.proofs`), then sets of up to
     `most` actions. answer: what a method found for the same people; its options and its proofs count, so that less
-    stays open. A person's verdict depends on nobody else.
+    stays open. That of another problem or of a file is judged by this one first. A person's verdict depends on nobody
+    else.
     Raises: DataError for an answer about other people or other preferences.
     Example: ``verify(problem, refused, answer=found).counts()``.
     """
@@ -79,6 +80,8 @@ def verify(
         raise DataError("The answer is about other people. Give the answer to these people, in this order.")
     if answer is not None and not _same_wishes(answer.preferences, preferences):
         raise DataError("The answer is to other preferences. Ask again with those of these people.")
+    if answer is not None and answer.problem is not problem:
+        answer = answer.judged_by(problem)  # what another model said, or a file says, is no proof here
     return verdicts(people, problem.reached(rows)[0], most, answer)
 
 
