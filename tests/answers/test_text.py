@@ -430,3 +430,24 @@ def test_whom_nothing_would_help_gets_no_reason(problem, x, empty):
     hopeless = Problem(problem.schema, Never(problem.schema), problem.target, data=problem.reference)
     assert reasons(hopeless, empty(hopeless, x, Outcome.NOT_FOUND), 0) == []
     assert "Why\n" not in letter(hopeless, empty(hopeless, x, Outcome.NOT_FOUND), 0)
+
+
+def test_what_another_model_answered_is_no_plan_of_this_one(tmp_path):
+    """An answer in memory and one from a file, told with a problem whose model was trained again."""
+    schema = wf.Schema((wf.Feature(name="savings", kind="integer", low=0, high=9, unit="EUR"),))
+    old, new = (
+        wf.Problem(
+            schema, wf.wrap(lambda rows, at=at: rows[:, 0] >= at, schema, output="label"), wf.Target(True)
+        )
+        for at in (3, 6)
+    )
+    made = wf.recommend(old, np.array([[0.0], [4.0]]))
+    made.save(tmp_path / "answers.json")
+    for answer in (made, wf.Recourse.load(tmp_path / "answers.json")):
+        assert "to 3 EUR" in letter(old, answer, 0, reasons=False) and "to 3 EUR" in explain(
+            answer, 0, problem=old
+        )
+        for text in (letter(new, answer, 0, reasons=False), explain(answer, 0, problem=new)):
+            assert "to 3 EUR" not in text
+        assert "answer is yes" in letter(old, answer, 1, reasons=False)
+        assert "answer is no" in letter(new, answer, 1, reasons=False)

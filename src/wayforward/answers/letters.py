@@ -27,6 +27,7 @@ from wayforward.answers.region_text import region_text
 from wayforward.answers.standing import near_text, then_text
 from wayforward.answers.text import (
     amiss,
+    as_judged,
     askings_text,
     beside,
     consequences,
@@ -140,7 +141,7 @@ def letter(
     """
     with use_language(language):
         require_kind(problem, Problem, "problem")
-        one = rounded(problem, person_of(recourse, i))
+        one = rounded(problem, as_judged(problem, person_of(recourse, i)))
         return visible("\n".join(_lines(problem, one, reasons, keeping, head or Letterhead())))
 
 
