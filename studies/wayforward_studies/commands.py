@@ -199,7 +199,8 @@ def command(
         ),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option("--epochs", min=1, help="Of iCARMA. Left out: as the paper prints them.")
+        int | None,
+        typer.Option("--epochs", min=1, help="Of iCARMA. Left out: those of the study (index.md)."),
     ] = None,
     n: Annotated[
         int | None, typer.Option("--n", min=1, help="At most this many people: a quick look, marked as such.")

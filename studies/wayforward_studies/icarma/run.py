@@ -38,7 +38,7 @@ class IcarmaRequest(Request):
     """Only tables named: no figure, and the other way round.
 
     fresh: Loan on people drawn anew. released: Loan with the classifier that CARMA's authors released, of which the
-    oracle's lines are measured and no others. seeds, epochs: of iCARMA (epochs None: as the paper prints them).
+    oracle's lines are measured and no others. seeds, epochs: of iCARMA (epochs None: those of `SETUPS`).
     n: for a quick look.
     """
 

@@ -41,7 +41,7 @@ class IcarmaStudy:
     """One setting, the people who are asked, and everything that was answered so far.
 
     n: at most this many people, for a quick look; None: everybody whom the model refuses. seeds, epochs: of iCARMA;
-    epochs None: as printed. seed: of the draws of preferences and of everything else.
+    epochs None: those of `SETUPS`. seed: of the draws of preferences and of everything else.
     """
 
     setting: IcarmaSetting
