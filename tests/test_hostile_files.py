@@ -322,6 +322,12 @@ LIGHTGBM = {
     "fewer columns": (line("max_feature_idx", "1"), "feature_names", "as many"),
     "no classes": (line("num_class", "0"), "num_class"),
     "rounds of no trees": (line("num_tree_per_iteration", "0"), "num_tree_per_iteration"),
+    "more trees a round than outputs": (line("num_tree_per_iteration", "3"), "num_tree_per_iteration"),
+    "more outputs than trees a round": (line("num_class", "3"), "num_tree_per_iteration"),
+    "an objective of more classes": (
+        line("objective", "multiclass num_class:300"),
+        "num_class of its objective",
+    ),
     "one line twice": (
         lambda t: unplaced(t).replace("num_cat=0", "num_leaves=4", 1),
         "twice",

@@ -173,8 +173,8 @@ def check_lightgbm(text: str) -> None:
     head = _entries(content[:start].decode())
     try:
         width = _between(head["max_feature_idx"], 0, _MOST_COLUMNS, "as its last column") + 1
-        for name in ("num_class", "num_tree_per_iteration"):
-            _between(head[name], 1, _MOST_OUTPUTS, name)
+        outputs = _between(head["num_class"], 1, _MOST_OUTPUTS, "num_class")
+        _check_outputs(head, outputs)
         for name in ("feature_names", "feature_infos"):
             if len(head[name].split()) != width:
                 raise ValueError(f"its {name} are not as many as its columns")
@@ -194,6 +194,16 @@ def check_lightgbm(text: str) -> None:
         _check_settings(content[end:].decode())
     except (KeyError, OverflowError) as error:
         raise ValueError(f"{type(error).__name__} {error}: it is not as LightGBM writes it") from None
+
+
+def _check_outputs(head: dict[str, str], outputs: int) -> None:
+    """LightGBM takes room for so many outputs of a row and fills as many as two places say. Raises: ValueError."""
+    said = [("num_tree_per_iteration", head["num_tree_per_iteration"])]
+    words = (word.partition(":") for word in head.get("objective", "").split())
+    said += [("num_class of its objective", value) for name, _, value in words if name == "num_class"]
+    for name, value in said:
+        if int(value) != outputs:
+            raise ValueError(f"it has {outputs} num_class and {int(value)} {name}")
 
 
 def _check_places(content: bytes, start: int, end: int, sizes: list[int]) -> None:
