@@ -430,10 +430,22 @@ class Recourse:
                 raise DataError(
                     f"Part {i} has {part.k} options a person, the first {first.k}. Ask all of them with the same k."
                 )
+            for name in ("cost_unit", "needed"):  # what the numbers of an answer mean
+                mine, its = first.meta.get(name), part.meta.get(name)
+                if None not in (mine, its) and mine != its:
+                    what = "costs are in another unit" if name == "cost_unit" else "yes takes something else"
+                    raise DataError(
+                        f"Part {i} is of another problem than the first: its {what}. Judge all parts by one problem "
+                        "first: part.judged_by(problem)."
+                    )
         joined: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts])
             for name in (*_PER_PERSON, "score_before")
         }
+        if np.isfinite(
+            joined["known_margin"]
+        ).any():  # some were read from a file, the others know their problem
+            joined["known_margin"] = np.concatenate([part.margin for part in parts])
         joined["origin"] = Origin.concat([part.origin for part in parts])
         longest = max(part.path.shape[2] for part in parts)
         joined["path"] = np.concatenate([_longer(part.path, longest) for part in parts])
@@ -451,7 +463,9 @@ class Recourse:
             from wayforward.preferences import Preferences
 
             wishes = Preferences.concat([part.preferences for part in parts if part.preferences is not None])
-        return replace(first, **joined, preferences=wishes, meta=meta)
+        # of several problems none can speak for all
+        problem = first.problem if all(part.problem is first.problem for part in parts) else None
+        return replace(first, **joined, preferences=wishes, meta=meta, problem=problem)
 
     # -- words and tables ----------------------------------------------------------------------------------
 
@@ -674,6 +688,38 @@ class Recourse:
         return replace(
             got, meta=meta, origin=self.origin, problem=problem, unchecked=False, ended_by=self.ended_by
         )
+
+    def as_of(self, problem: Any) -> Recourse:
+        """These answers as the problem's own: themselves where it judged them, or where it finds the same of everybody
+        and every option, by its model, its limits, its world and its cost; else `judged_by` it.
+
+        For whoever is given answers and a problem: a file does not say which model it is of.
+        Raises: DataError for a problem with other features.
+        """
+        if self.problem is problem and not self.unchecked:
+            return self
+        got = self.judged_by(problem)
+        return replace(self, problem=problem) if not self.unchecked and self._agrees_with(got) else got
+
+    def _agrees_with(self, got: Recourse) -> bool:
+        """Do these answers say what a problem finds that judged the same people and options, `got`?"""
+        known = (self.outcome == got.outcome) | (
+            (self.outcome == Outcome.NOT_FOUND) & (got.outcome == Outcome.NONE_EXISTS)
+        )
+        if (
+            not known.all()
+            or self.meta.get("needed") not in (None, got.problem.bound_target.needed())
+            or self.schema.to_dict() != got.problem.schema.to_dict()
+            or self.schema.differs(self.after, got.after)[self.found].any()
+        ):
+            return False
+        numbers = [
+            (getattr(self, name)[self.found], getattr(got, name)[self.found]) for name in ("cost", "score")
+        ]
+        if self.score_before.size:
+            numbers.append((self.score_before[self.readable], got.score_before[self.readable]))
+        # what files of an earlier version do not say is NaN
+        return all(np.allclose(a[~np.isnan(a)], b[~np.isnan(a)], 1e-6, 1e-9) for a, b in numbers)
 
     @classmethod
     def _loaded(cls, path: Path) -> Recourse:

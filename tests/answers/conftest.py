@@ -122,6 +122,7 @@ def empty():
             outcome=np.full((n, 2), outcome, dtype=object),
             seconds=np.zeros(n),
             method="none",
+            problem=problem,
         )
 
     made.outcomes = Outcome

@@ -123,7 +123,7 @@ def side_by_side(
 
     Raises: DataError if the two are about other people.
     """
-    alone = without_causes(problem)
+    alone, recourse = without_causes(problem), recourse.as_of(problem)
     if contrastive is None:
         from wayforward.methods import recommend
 

@@ -68,7 +68,7 @@ def figure_options(
     if problem is not None:
         from wayforward.problem.rounding import rounded
 
-        one = rounded(problem, one)
+        one = rounded(problem, one.as_of(problem))
     found = np.flatnonzero(one.found[0])
     if not len(found):
         raise DataError(f"Person {i} has no option to draw: {outcome_text(one.outcome[0, 0])}")

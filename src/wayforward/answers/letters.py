@@ -27,7 +27,6 @@ from wayforward.answers.region_text import region_text
 from wayforward.answers.standing import near_text, then_text
 from wayforward.answers.text import (
     amiss,
-    as_judged,
     askings_text,
     beside,
     consequences,
@@ -141,7 +140,7 @@ def letter(
     """
     with use_language(language):
         require_kind(problem, Problem, "problem")
-        one = rounded(problem, as_judged(problem, person_of(recourse, i)))
+        one = rounded(problem, person_of(recourse, i).as_of(problem))
         return visible("\n".join(_lines(problem, one, reasons, keeping, head or Letterhead())))
 
 

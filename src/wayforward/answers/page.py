@@ -93,6 +93,7 @@ def report(
         if evaluation is None:
             evaluation = evaluate(recourse, problem)
         require_kind(evaluation, Evaluation, "evaluation")
+        recourse = recourse.as_of(problem)  # what another model was told is no plan of this one
         text = render(
             problem, recourse, evaluation, chosen, title or gettext("Ways forward"), limits=side_by_side,
             limits_counts=side_by_side_counts, kinds=kinds, keeping=keeping,

@@ -124,7 +124,7 @@ def explain(
 def _explained(recourse: Recourse, i: int, option: int | None, problem: Problem | None) -> str:
     one = person_of(recourse, i)
     if problem is not None:
-        one = rounded(problem, as_judged(problem, one))
+        one = rounded(problem, one.as_of(problem))
     if option is not None:
         require_option(recourse, option)
     if one.unchecked and problem is None:
@@ -260,26 +260,6 @@ def amiss(one: Recourse) -> list[str]:
                 )
             ]
     return [words.sentence(gettext("The reason: {reason}", reason=reason))]
-
-
-def as_judged(problem: Problem, one: Recourse) -> Recourse:
-    """One person's answer, judged again where it was read unchecked, or another model than the problem's made it.
-
-    Another model shows in what it says of the person and of the options: a letter speaks of the problem's own.
-    """
-    one.require_schema(problem.schema)
-    if one.unchecked:
-        return one.judged_by(problem)
-    if one.problem is problem or not one.readable[0]:
-        return one
-    at = one.found[0]
-    yes, score = problem.reached(np.concatenate([one.x, one.after[0, at]]))
-    before = np.append(one.score_before, one.score[0, at])
-    known = ~np.isnan(before)  # files of an earlier version do not say
-    alike = np.array_equal(yes, [one.accepted[0], *at[at]]) and np.allclose(
-        score[known], before[known], 1e-6, 1e-9
-    )
-    return one if alike else one.judged_by(problem)
 
 
 def person_of(recourse: Recourse, i: int) -> Recourse:

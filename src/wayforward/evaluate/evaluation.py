@@ -30,7 +30,7 @@ from wayforward.errors import (
 )
 from wayforward.evaluate import actions as act
 from wayforward.evaluate import stats
-from wayforward.evaluate.evidence import Evidence
+from wayforward.evaluate.evidence import Evidence, proved_here
 from wayforward.evaluate.fairness import GroupGaps, as_groups, group_gaps
 from wayforward.evaluate.foreign import inferred_action, read_options, read_rows
 from wayforward.evaluate.judge import judge
@@ -441,8 +441,9 @@ def evaluate(
             reference_labels_right=reference_labels_right, **{k: taken(v, readable) for k, v in more.items()},
         )  # fmt: skip
         return among_everybody(found, recourse, groups)
+    proved = proved_here(recourse, problem, preferences)
     evidence = Evidence.about(
-        recourse,
+        proved,
         problem,
         preferences,
         reference=reference,
@@ -457,6 +458,7 @@ def evaluate(
     return _evaluation(
         evidence,
         claimed=recourse.outcome,
+        proved=proved.outcome,
         groups=groups,
         metrics=metrics,
         bootstrap=bootstrap,
@@ -555,13 +557,17 @@ def _evaluation(
     evidence: Evidence,
     *,
     claimed: np.ndarray,
+    proved: np.ndarray | None = None,
     groups: Any,
     metrics: Level,
     bootstrap: int,
     method: str,
     meta: dict[str, Any],
 ) -> Evaluation:
-    """Measure every metric that is asked for; hold what was claimed (n, k) of `Outcome` against what was found."""
+    """Measure every metric that is asked for; hold what was claimed (n, k) of `Outcome` against what was found.
+
+    proved (n, k): the same with no claims of proofs but those of this problem; left out, all are.
+    """
     if not is_one_of(metrics, LEVELS):
         raise DataError(f"metrics={shown(metrics)}; it must be 'headline', 'standard' or 'all'.")
     wanted = [m for m in METRICS.values() if LEVELS.index(m.level) <= LEVELS.index(metrics)]
@@ -572,7 +578,7 @@ def _evaluation(
     totals, people = measure(wanted, evidence, resamples=bootstrap)
     judged = evidence.judged
     outcome = np.full(evidence.n, Outcome.NOT_FOUND, dtype=object)
-    outcome[(claimed == Outcome.NONE_EXISTS).any(1)] = Outcome.NONE_EXISTS
+    outcome[((claimed if proved is None else proved) == Outcome.NONE_EXISTS).any(1)] = Outcome.NONE_EXISTS
     outcome[evidence.has] = Outcome.FOUND
     outcome[~evidence.refused] = Outcome.ACCEPTED
     evaluation = Evaluation(

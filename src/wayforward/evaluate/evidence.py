@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from wayforward.evaluate.plausible import Reference, at_least_as_likely
 from wayforward.language import N_, Translatable, gettext
 from wayforward.lazy import cached_property
 from wayforward.public import public
-from wayforward.recourse import Recourse
+from wayforward.recourse import Outcome, Recourse
 from wayforward.shapes import Actions, Costs, Ints, Mask, OptionMask, People, PerPerson, PersonMask
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ class Evidence:
         """The oracle's cost of each person in their own terms, inf where none, and who has any option at all."""
         if self.oracle is None:
             return None
-        return oracle_costs(self.problem, self.oracle, self.n)
+        return oracle_costs(self.problem, self.oracle, self.n, self.x)
 
     # -- what the chosen options are held against ----------------------------------------------------------
 
@@ -308,6 +308,31 @@ class Evidence:
         return [Translatable(note) for note in out]
 
 
+def proved_here(recourse: Recourse, problem: Problem, preferences: Preferences | None = None) -> Recourse:
+    """Return answers with the proofs of this problem and these wishes alone: those of another problem, of a file, or
+    under other preferences (left out, the answers' own) count where they are proved again."""
+    from wayforward.preferences import Preferences
+    from wayforward.problem.verification import same_wishes
+
+    if isinstance(preferences, Preferences) and len(preferences.frozen) != recourse.n:
+        return recourse  # the judge says what is wrong
+    wishes = preferences if isinstance(preferences, Preferences) else recourse.preferences
+    other = preferences is not recourse.preferences and not same_wishes(recourse.preferences, wishes)
+    none = recourse.outcome[:, 0] == Outcome.NONE_EXISTS
+    outcome, bound = recourse.outcome.copy(), recourse.bound.copy()
+    who = np.flatnonzero(none | np.isfinite(bound[:, 0]))
+    if not len(who) or (recourse.problem is problem and not other):
+        return recourse
+    some = recourse[who]
+    if other:
+        again = replace(some, preferences=None if wishes is None else wishes.take(who)).judged_by(problem)
+    else:
+        again = some.as_of(problem)
+    outcome[none] = again.outcome[none[who]]
+    bound[who] = again.bound
+    return replace(recourse, outcome=outcome, bound=bound)
+
+
 def option_costs(
     problem: Problem, x: People, action: Actions, after: Actions, weight: np.ndarray | None
 ) -> Costs:
@@ -331,7 +356,9 @@ def cheapest(cost: Costs, good: OptionMask) -> Ints:
     return np.where(good.any(1), best, -1).astype(np.int64)
 
 
-def oracle_costs(problem: Problem, oracle: Any, n: int) -> tuple[PerPerson, PersonMask]:
+def oracle_costs(
+    problem: Problem, oracle: Any, n: int, x: People | None = None
+) -> tuple[PerPerson, PersonMask]:
     """Return the best cost of each person in their own terms (n,), inf where none, and who has any option (n,)."""
     if isinstance(oracle, Recourse):
         if oracle.n != n:
@@ -339,6 +366,10 @@ def oracle_costs(problem: Problem, oracle: Any, n: int) -> tuple[PerPerson, Pers
                 f"The oracle answers {oracle.n} people; the recourse has {n}. Use the same people."
             )
         theirs = Evidence.about(oracle, problem)
+        if x is not None and not np.array_equal(x, oracle.x, equal_nan=True):
+            raise DataError(
+                "The oracle is about other people: rows differ. Use the same people in the same order."
+            )
         best = np.where(theirs.usable, theirs.weighted_cost, np.inf).min(1)
         return best, np.isfinite(best)
     best = numbers_in(oracle, "oracle")

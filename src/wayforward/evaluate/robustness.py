@@ -14,6 +14,7 @@ import numpy as np
 
 from wayforward.errors import DataError
 from wayforward.evaluate import stats
+from wayforward.evaluate.evidence import option_costs
 from wayforward.evaluate.stats import NOTHING, Estimate
 from wayforward.problem.robust import AllModels, Stable, UnderNoise, WithinDelta, retrained
 from wayforward.problem.robust.models import models_in
@@ -100,7 +101,10 @@ def robustness(
     out: dict[str, Any] = {}
     if not len(at):
         return Lasting()
-    out["cost"] = stats.mean(recourse.plain_cost[at, option], seed=seed)
+    cost = recourse.plain_cost[at, option]
+    if recourse.problem is not problem:  # which may count in another unit
+        cost = option_costs(problem, before, action[:, None], after[:, None], None)[:, 0]
+    out["cost"] = stats.mean(np.where(np.isfinite(cost), cost, np.nan), seed=seed)
     if sigma is not None:
         noise = _Fresh(sigma, share=share, on=on, draws=draws, closed=False).fit(problem)
         chance = noise.measure(problem, before, action, after)

@@ -52,6 +52,8 @@ def rounded(problem: Problem, recourse: Recourse, held: OptionMask | None = None
     if held is None and recourse.problem is problem and "rounded" in vars(recourse):  # worked out before
         return recourse.rounded
     recourse.require_schema(problem.schema)
+    if recourse.problem is not None:
+        recourse = recourse.as_of(problem)
     free = recourse.found & (recourse.steps == "")
     who, slot = np.nonzero(free if held is None else free & ~held)
     if recourse.meta.get("rounded") or not len(who):  # one from a file learns its problem

@@ -78,14 +78,14 @@ def verify(
         )
     if answer is not None and not np.array_equal(answer.x, rows, equal_nan=True):
         raise DataError("The answer is about other people. Give the answer to these people, in this order.")
-    if answer is not None and not _same_wishes(answer.preferences, preferences):
+    if answer is not None and not same_wishes(answer.preferences, preferences):
         raise DataError("The answer is to other preferences. Ask again with those of these people.")
     if answer is not None and answer.problem is not problem:
         answer = answer.judged_by(problem)  # what another model said, or a file says, is no proof here
     return verdicts(people, problem.reached(rows)[0], most, answer)
 
 
-def _same_wishes(one: Preferences | None, other: Preferences | None) -> bool:
+def same_wishes(one: Preferences | None, other: Preferences | None) -> bool:
     """Whether people wish the same; None: nobody wishes anything."""
     some = other if one is None else one
     if some is None:

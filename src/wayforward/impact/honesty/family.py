@@ -58,6 +58,7 @@ def family(
     models: anything that `wf.wrap` takes, as good as the problem's own (see `evaluate.robustness.near_best`).
     """
     offered.require_schema(problem.schema)
+    offered = offered if offered.problem is problem else offered.judged_by(problem)
     if not len(models):
         return NearEqualModels(0, NOTHING, NOTHING, NOTHING, float("nan"), (), 0)
     at = np.flatnonzero(offered.refused)

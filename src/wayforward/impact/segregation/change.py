@@ -309,8 +309,12 @@ class _Populations:
         k: int,
         seed: int,
     ) -> _Populations:
+        from wayforward.problem import Problem
+
         schema: Schema = problem if isinstance(problem, Schema) else problem.schema
         recourse.require_schema(schema)
+        if isinstance(problem, Problem):
+            recourse = recourse.as_of(problem)
         x = schema.encode(x_all)
         if isinstance(groups, str):
             groups = Groups.of(groups, x, schema)

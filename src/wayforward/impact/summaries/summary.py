@@ -379,7 +379,11 @@ def _own_plans(
             raise DataError(
                 f"beside holds plans of {beside.n} people; there are {len(rows)} in the table. Give the same people."
             )
-        return beside[score]
+        if not np.array_equal(beside.x, rows, equal_nan=True):
+            raise DataError(
+                "beside holds plans of other people: rows differ. Give the same people, in this order."
+            )
+        return beside[score].as_of(problem)  # costs of another problem compare with none of the lines
     from wayforward.methods import Method, method
 
     how = method(beside) if isinstance(beside, str) else beside
