@@ -872,7 +872,7 @@ def test_bad_setups_are_refused():
         Dialogue(problem, x, elicitor=None, questionnaire="riddles")
     with pytest.raises(DialogueError, match="asks the same twice"):
         Dialogue(problem, x, elicitor=None, questionnaire="limits+yes-no")
-    with pytest.raises(DialogueError, match="not a whole number"):
+    with pytest.raises(DialogueError, match="seed=0.5 is no seed"):
         Dialogue(problem, x, elicitor=None, seed=0.5)
     with pytest.raises(DataError, match="'income'"):
         Dialogue(problem, np.where(np.arange(9) == 1, np.nan, x), elicitor=None)
