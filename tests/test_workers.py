@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from multiprocessing.context import SpawnProcess
 from types import SimpleNamespace
 
 import numpy as np
@@ -203,3 +204,21 @@ def test_nobody_works_on_when_the_parent_is_interrupted_or_killed(by: signal.Sig
     )
     parent.stdout.close()
     parent.stderr.close()
+
+
+def test_an_interruption_while_a_worker_starts_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One worker is at work, the next one has no process yet when Ctrl-C comes."""
+    start, begun = SpawnProcess.start, []
+
+    def interrupted(process: SpawnProcess) -> None:
+        begun.append(process)
+        if len(begun) == 2:
+            raise KeyboardInterrupt
+        start(process)
+
+    monkeypatch.setattr(SpawnProcess, "start", interrupted)
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        list(as_done(time.sleep, [(40,)] * 4, workers=2, on="processes"))
+    assert time.monotonic() - started < 20
+    assert not begun[0].is_alive()

@@ -111,7 +111,8 @@ def _processes(workers: int, function: Callable[..., R]) -> Iterator[tuple[Execu
         ) from None
     except BaseException:
         for process in context.started:
-            process.terminate()
+            if process.is_alive():  # the last may have been interrupted before it was there
+                process.terminate()
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
