@@ -198,10 +198,10 @@ def check_lightgbm(text: str) -> None:
 
 def _check_outputs(head: dict[str, str], outputs: int) -> None:
     """LightGBM takes room for so many outputs of a row and fills as many as two places say. Raises: ValueError."""
-    said = [("num_tree_per_iteration", head["num_tree_per_iteration"])]
+    counts = [("num_tree_per_iteration", head["num_tree_per_iteration"])]
     words = (word.partition(":") for word in head.get("objective", "").split())
-    said += [("num_class of its objective", value) for name, _, value in words if name == "num_class"]
-    for name, value in said:
+    counts += [("num_class of its objective", value) for name, _, value in words if name == "num_class"]
+    for name, value in counts:
         if int(value) != outputs:
             raise ValueError(f"it has {outputs} num_class and {int(value)} {name}")
 
