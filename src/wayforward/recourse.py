@@ -442,9 +442,8 @@ class Recourse:
             name: np.concatenate([getattr(part, name) for part in parts])
             for name in (*_PER_PERSON, "score_before")
         }
-        if np.isfinite(
-            joined["known_margin"]
-        ).any():  # some were read from a file, the others know their problem
+        # some were read from a file, the others know their problem
+        if np.isfinite(joined["known_margin"]).any():
             joined["known_margin"] = np.concatenate([part.margin for part in parts])
         joined["origin"] = Origin.concat([part.origin for part in parts])
         longest = max(part.path.shape[2] for part in parts)

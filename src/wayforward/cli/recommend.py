@@ -113,9 +113,8 @@ def run(
         say(f"{n_loaded:,} of {len(ready.x):,} people were answered before and are kept.")
     if ready.reasons:
         got = got.among(ready.x, ready.reasons, ready.preferences)
-    got = replace(
-        got, origin=ready.origin, problem=ready.problem
-    )  # the key of the parts names the same question
+    # the key of the parts names the same question
+    got = replace(got, origin=ready.origin, problem=ready.problem)
     if got.accepted.all():
         say(
             "The model accepts every one of these people already. Check --favourable and the table of people."

@@ -90,9 +90,8 @@ class Mixture:
         sizes = np.bincount(at.ravel()).tolist()
         for _ in range(DENSITY_EPOCHS):
             weight, mean, deviation = self._parts(known)
-            if (
-                len(rows) <= _FEW and len(known) <= _MANY
-            ):  # every row in every condition: other last bits, those of the page 'as-run'
+            # every row in every condition: other last bits, those of the page 'as-run'
+            if len(rows) <= _FEW and len(known) <= _MANY:
                 got = log_density(weight[:, None], mean[:, None], deviation[:, None], x).gather(
                     0, where[None]
                 )[0]
