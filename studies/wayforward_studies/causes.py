@@ -933,11 +933,8 @@ UNDECIDED: tuple[Cause, ...] = (
 )
 
 
-def worse(page: Page, judged: Verdict = Verdict.WORSE) -> Iterator[tuple[Row, str]]:
-    """Rows of a laid-out page with a worse number, and its measure; of another way than the paper's none.
-
-    judged: undecided ones instead.
-    """
+def judged(page: Page) -> Iterator[tuple[Row, str, str]]:
+    """Rows of a laid-out page, their judged measures, and the verdicts; of another way than the paper's none."""
     beside = any(table.beside for table in page.tables)
     found = False
     for row in page.rows:
@@ -949,15 +946,20 @@ def worse(page: Page, judged: Verdict = Verdict.WORSE) -> Iterator[tuple[Row, st
         if not words and "measure" in row:
             words = {row["measure"]: row.get("verdict")}
         for measure, word in words.items():
-            if word == judged:
+            if word:
                 found = True
-                yield row, measure
+                yield row, measure, word
     if not found:  # a page whose rows hold no verdicts
         for table in page.tables:
             for line in table.lines:
                 for c in line.cells:
-                    if c.verdict == judged:
-                        yield {"line": line.shown[0], "open": opened({"number": c})}, "number"
+                    if c.verdict is not None:
+                        yield {"line": line.shown[0], "open": opened({"number": c})}, "number", c.verdict
+
+
+def worse(page: Page, word: Verdict = Verdict.WORSE) -> Iterator[tuple[Row, str]]:
+    """Rows of a laid-out page with a worse number, and its measure; word: with one of another verdict instead."""
+    return ((row, measure) for row, measure, has in judged(page) if has == word)
 
 
 def cause_of(paper: str, row: Row, measure: str, among: Sequence[Cause] = CAUSES) -> Cause | None:

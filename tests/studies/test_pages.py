@@ -17,12 +17,15 @@ from wayforward.cli.app import app
 from wayforward.errors import FileFormatError
 from wayforward_studies import causes, originals
 from wayforward_studies.balanced import tables
+from wayforward_studies.balanced.published import BY_BETA, BY_METHOD
 from wayforward_studies.balanced.run import BalancedReplication
 from wayforward_studies.balanced.setting import AS_RUN
 from wayforward_studies.commands import STUDIES
-from wayforward_studies.hare.published import HareCase
+from wayforward_studies.hare.published import COPIED, HareCase
+from wayforward_studies.hare.published import rows as hare_lines
 from wayforward_studies.hare.run import HareReplication
 from wayforward_studies.hare.tables import CaseResult
+from wayforward_studies.icarma.published import ROWS as icarma_lines
 from wayforward_studies.icarma.run import IcarmaReplication
 from wayforward_studies.icarma.tables import cells
 from wayforward_studies.overview import FOUND
@@ -305,6 +308,39 @@ def test_the_overview_counts_the_pages(tmp_path: Path) -> None:
     shutil.rmtree(folder / "study")
     got = CliRunner().invoke(app, ["replicate", "overview", "--out", str(folder)])
     assert got.exit_code == 2 and "has no page 'table-s2' of 'study'" in " ".join(got.output.split())
+
+
+def test_repeated_numbers_are_counted_once_where_it_is_said() -> None:
+    """Of the numbers that the papers print, by their own tables here; and the survey's by its page in the guide."""
+    of_icarma = {
+        (row.case, row.method, name)
+        for row in icarma_lines
+        for name in ("validity", "plausibility", "hap")
+        if row.value(name) is not None
+    }
+    of_hare = {
+        (row.case, row.way, name)
+        for number in range(1, 7)
+        for row in hare_lines(number)
+        for name in row.stated
+        if (row.case, row.way) not in COPIED
+    }
+    repeated = {"ebr beta=0.3": "ebr", "ibr beta=1": "ibr"}
+    for beta, method in repeated.items():
+        assert BY_BETA[beta].items() <= BY_METHOD["synthetic"][method].items()
+    lines = {(name, method): line for name, some in BY_METHOD.items() for method, line in some.items()}
+    lines |= {("synthetic", beta): line for beta, line in BY_BETA.items() if beta not in repeated}
+    of_balanced = [name for line in lines.values() for name in line if name != "increases"]
+    made = Page.read(PAGES / "overview.json").provenance["different"]
+    assert made == {"icarma": len(of_icarma), "hare": len(of_hare), "balanced": len(of_balanced)}
+    text = (PAGES / "overview.md").read_text()
+    assert (
+        f"HARE's are {made['hare']} different ones, balanced recourse's {made['balanced']}, "
+        f"iCARMA's {made['icarma']})" in text
+    )
+    guide = (PAGES.parent / "guide/table-1.md").read_text()
+    listed, here = re.findall(r"lists (\d+) systems\. (\d+) of them run here", guide)[0]
+    assert f"{here} of its {listed} systems run here" in text
 
 
 def test_what_other_seeds_turn_is_listed() -> None:
