@@ -41,14 +41,15 @@ _CAUSES = {
     "survey": "The survey measures nothing of its own. Its Table 1 is a table of methods: "
     f"{sum(bool(row.ours) for row in SURVEYED)} of its {len(SURVEYED)} systems run here, and the page says why not "
     "the others.",
-    "icarma": "Holds: validity and plausibility of the oracle and of iCARMA on Loan, the fairness findings, and that "
-    "soft limits lower the share asked for what is hardest. Does not: the low hap of weighted scores, unless one "
-    "of several hardest features counts, and the order of the profiles by plausibility, unless the prior of masks "
-    "falls otherwise. Nobody can know: the forms of the losses and the ranges of weights and prior, which the paper's "
-    "text lost.",
+    "icarma": "Holds: validity and plausibility of the oracle and of iCARMA on Loan, seven of ten findings about "
+    "fairness, and that soft limits lower the share asked for what is hardest. Does not: the low hap of weighted "
+    "scores, unless one of several hardest features counts, the order of the profiles by plausibility, unless the "
+    "prior of masks falls otherwise, and that iCARMA costs about what the oracle does. Nobody can know: the forms of "
+    "the losses and the ranges of weights and prior, which the paper's text lost.",
     "hare": "Holds: asking brings plans nearer to what people want, in every case; more questions help; success is "
-    "kept. Does not: iterations for near wishes, and, as printed, ten of them, nor five on COMPAS. Nobody can know: "
-    "where the paper's wishes lie, by what its people compare plans, and how its classifiers were trained.",
+    "kept. Does not: iterations for near wishes, and, as printed, ten of them, nor five on COMPAS; a plateau beyond "
+    "thirty questions. Nobody can know: where the paper's wishes lie, by what its people compare plans, and how its "
+    "classifiers were trained.",
     "balanced": "Holds: EBR and IBR bring the groups nearer together by all three indices in the mean, everywhere, and "
     "cost more; the methods that seek likely places segregate on the synthetic set. Does not: how far EBR brings "
     "centralization down there and on German, and what it costs. Not shown: that methods which ask for no balance "

@@ -11,6 +11,8 @@ from enum import StrEnum
 
 import numpy as np
 
+from wayforward.evaluate.stats import Estimate
+
 Interval = tuple[float, float]
 
 _HAIR = 1e-9  # so that .989 against .959 ± .03 does not hang on the last bit
@@ -182,10 +184,48 @@ _WORDS: dict[bool, dict[bool | None, str]] = {
 }
 
 
-def falls(values: Mapping[str, float], slack: float = 0.0) -> bool | None:
-    """Does every number lie below the one before it? None where only `slack` makes it so."""
-    pairs = list(itertools.pairwise(values.values()))
-    return at_most(max((later - earlier for earlier, later in pairs), default=-1.0), 0.0, slack)
+def all_of(words: Iterable[bool | None]) -> bool | None:
+    """Does everything hold? None where that hangs on what is undecided."""
+    found = list(words)
+    return False if False in found else None if None in found else True
+
+
+def difference(one: Estimate, other: Estimate, times: float = 1.0) -> Estimate:
+    """One less so many times the other, with the 95 % interval of two samples, from their own intervals.
+
+    For the same people in both it is too wide where who has the one tends to have the other.
+
+    Source: R. G. Newcombe (1998), Interval estimation for the difference between independent proportions, Stat. Med.
+    17(8), method 10; G. Y. Zou, A. Donner (2008), Construction of confidence limits about effect measures, Stat. Med.
+    27(10).
+    """
+    gap = one.value - times * other.value
+    low = gap - math.hypot(one.value - one.low, times * (other.high - other.value))
+    high = gap + math.hypot(one.high - one.value, times * (other.value - other.low))
+    return Estimate(gap, low, high, min(one.n, other.n))
+
+
+def falls(values: Mapping[str, Estimate], slack: float = 0.0) -> tuple[bool | None, Estimate]:
+    """Does every number lie below the one before it, and the fall that decides.
+
+    None where the interval of a fall holds zero, or a rise is no more than the slack.
+    """
+    steps = [difference(earlier, later) for earlier, later in itertools.pairwise(values.values())]
+    words = [_fallen(step, slack) for step in steps]
+    return min(zip(words, steps, strict=True), key=lambda pair: (_RANK[pair[0]], pair[1].low))
+
+
+def _fallen(fall: Estimate, slack: float) -> bool | None:
+    word = above_zero(fall.low, fall.high)
+    return None if word is False and -fall.value <= slack else word
+
+
+_RANK = {False: 0, None: 1, True: 2}
+
+
+def below(value: Estimate, sure: float, slack: float) -> bool | None:
+    """Is a number below `sure`? None where its interval holds that, or it is below `slack`."""
+    return True if value.high < sure else None if value.low < sure or value.value < slack else False
 
 
 def at_most(value: float, sure: float, slack: float) -> bool | None:
@@ -193,9 +233,15 @@ def at_most(value: float, sure: float, slack: float) -> bool | None:
     return True if value < sure else None if value < slack else False
 
 
-def listed(values: Mapping[str, float]) -> str:
+def listed(values: Mapping[str, float] | Mapping[str, Estimate]) -> str:
     """Join names and numbers: 'all 4 0.920, 3 0.800'."""
-    return ", ".join(f"{name} {value:.3f}" for name, value in values.items())
+    numbers = {name: getattr(value, "value", value) for name, value in values.items()}
+    return ", ".join(f"{name} {value:.3f}" for name, value in numbers.items())
+
+
+def with_interval(gap: Estimate) -> str:
+    """A difference with its interval: '+0.031 [+0.024, +0.041]'."""
+    return f"{gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]"
 
 
 def mean_ratio(values: Iterable[float]) -> str:

@@ -183,6 +183,32 @@ def test_a_finding_that_hangs_on_the_slack_of_ties_is_undecided() -> None:
     assert tied["HARE against the base, GTP"].verdict == "as published"
 
 
+def test_a_finding_that_hangs_on_cases_within_chance_is_undecided() -> None:
+    """Multi-HARE ends .02 nearer in the mean: by each seed, or by so different seeds that nobody knows."""
+    one = HareCase("adult", "wachter")
+    lines = lines_of({(one, BASE): 0.9, (one, HARE): 0.6, (one, MULTI): 0.58})
+
+    def found(multi: list[float | None]) -> dict[str, str]:
+        seeds = dict(zip([line.key for line in lines], ([0.9] * 4, [0.5, 0.6, 0.7, 0.6], multi), strict=True))
+        by_seed = {key: {"gtp": some, "gtd": some} for key, some in seeds.items()}
+        return {c.name: f"{c.verdict}; {c.measured}" for c in checks(1, lines, by_seed)}
+
+    name = "Multi-HARE against HARE, GTP"
+    paired = found([0.48, 0.58, 0.68, 0.58])  # as far apart as HARE's, and always .02 less
+    assert paired[name] == "as published; 1 of 1 cases (paper: 1 of 1)"
+    by_chance = found([0.4, 0.7, 0.6, 0.62])
+    assert (
+        by_chance[name].startswith("undecided; 1 of 1 cases")
+        and "within chance in adult Wachter" in by_chance[name]
+    )
+    assert found([0.58, None, 0.78, 0.66])[name].startswith(
+        "not as published; 0 of 1 cases"
+    )  # of three seeds
+    assert found([0.58, None, None, None])[name].startswith(
+        "undecided"
+    )  # a single seed tells nothing of others
+
+
 def test_lines_that_were_copied_have_no_verdict() -> None:
     case = HareCase("adult", "cruds")
     printed = {(row.case, row.way): row for row in rows(1)}

@@ -8,7 +8,6 @@ import pytest
 from wayforward_studies.icarma.measures import measure, per_person
 from wayforward_studies.icarma.published import IcarmaCase
 from wayforward_studies.icarma.solvers import IcarmaStudy
-from wayforward_studies.verdicts import falls
 
 
 def test_denominators(study: IcarmaStudy) -> None:
@@ -55,8 +54,3 @@ def test_weights_do_not_enter_the_cost(study: IcarmaStudy) -> None:
         for p in ("constant", "linear")
     )
     np.testing.assert_array_equal(one.cost, other.cost)
-
-
-def test_falls() -> None:
-    assert falls({"a": 3, "b": 2, "c": 1}) and not falls({"a": 3, "b": 3})
-    assert falls({"a": 3, "b": 3.005}, slack=0.01) is None  # holds by its slack alone: undecided

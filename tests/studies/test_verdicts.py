@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 
+from wayforward.evaluate.stats import Estimate, rate
 from wayforward_studies.verdicts import (
     Cell,
     Check,
     Verdict,
     above_zero,
+    all_of,
     at_most,
+    below,
     counted,
+    difference,
     falls,
     half_of_prediction,
     half_width,
@@ -104,12 +109,49 @@ def test_intervals_over_seeds() -> None:
     assert above_zero(0.1, 0.2) is True and above_zero(-0.2, -0.1) is False and above_zero(-0.1, 0.2) is None
 
 
-def test_a_finding_that_needs_slack_is_undecided() -> None:
-    assert falls({"4": 0.9, "3": 0.8, "2": 0.7}) is True and falls({"4": 0.9, "3": 0.95}) is False
-    assert (
-        falls({"4": 0.9, "3": 0.905, "2": 0.7}, 0.01) is None and falls({"4": 0.9, "3": 0.92}, 0.01) is False
-    )
+def shares(**values: float) -> dict[str, Estimate]:
+    """Numbers that are known to .01."""
+    return {name: Estimate(value, value - 0.01, value + 0.01, 100) for name, value in values.items()}
+
+
+@pytest.mark.parametrize(
+    ("values", "slack", "holds"),
+    [
+        ({"a": 0.9, "b": 0.8, "c": 0.7}, 0.0, True),
+        ({"a": 0.9, "b": 0.8, "c": 0.79}, 0.0, None),  # .01 +- .014: within chance
+        ({"a": 0.9, "b": 0.905}, 0.0, None),
+        ({"a": 0.9, "b": 0.92}, 0.0, False),
+        ({"a": 0.9, "b": 0.92}, 0.03, None),  # no more than the slack
+        ({"a": 0.9, "b": 0.95, "c": 0.1}, 0.03, False),
+    ],
+)
+def test_an_order_is_undecided_where_a_step_is_within_chance_or_slack(
+    values: dict[str, float], slack: float, holds: bool | None
+) -> None:
+    got, fall = falls(shares(**values), slack)
+    assert got is holds
+    steps = [a - b for a, b in itertools.pairwise(values.values())]
+    assert fall.value == pytest.approx(min(steps)) and fall.high - fall.low == pytest.approx(0.02 * 2**0.5)
+
+
+def test_the_interval_of_a_difference_is_newcombes() -> None:
+    """Newcombe (1998), Table II, example (a): 56/70 less 48/80 is .2, by method 10 .0524 to .3339."""
+    one, other = (rate(np.arange(n) < hits) for hits, n in ((56, 70), (48, 80)))
+    gap = difference(one, other)
+    assert (gap.value, gap.low, gap.high) == pytest.approx((0.2, 0.0524, 0.3339), abs=5e-5)
+    assert difference(other, one).low == pytest.approx(-gap.high)
+    twice = difference(one, other, 2.0)  # two times other: as if it were drawn on twice its scale
+    assert twice.value == pytest.approx(0.8 - 1.2) and twice.high - twice.low > gap.high - gap.low
+
+
+def test_a_bound_is_undecided_where_the_interval_holds_it() -> None:
     assert [at_most(ratio, 1.5, 3.0) for ratio in (1.4, 2.5, 3.5)] == [True, None, False]
+    known = shares(a=0.03, b=0.055, c=0.08, d=0.2)
+    assert [below(one, 0.05, 0.1) for one in known.values()] == [True, None, None, False]
+
+
+def test_all_of() -> None:
+    assert all_of([True, True]) and all_of([True, None]) is None and all_of([True, None, False]) is False
 
 
 @pytest.mark.parametrize("aim", [False, True])

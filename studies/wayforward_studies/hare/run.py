@@ -183,7 +183,7 @@ class HareReplication(Replication):
             intro = f"{intro} {_INTERVALS}"
         if name not in _EXTRA:
             own = checks(int(name[-1]), _as_printed(kept if few else lines))
-            found = checks(int(name[-1]), printed) if as_printed else own
+            found = checks(int(name[-1]), printed, made.get("by seed")) if as_printed else own
             if both:
                 found += tuple(replace(one, name=f"ours: {one.name}", aim=True) for one in own)
         return replace(
@@ -193,7 +193,7 @@ class HareReplication(Replication):
             tables=shown,
             intro=intro,
             tolerance=TOLERANCE if shown[0].judged else "No tolerance: the paper has no such numbers.",
-            notes=_notes(made, halves(printed, made.get("by seed", {}))),
+            notes=_notes(made, halves(printed, made.get("by seed", {})) if seeds > OURS else ""),
         )
 
     # -- measuring ------------------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ class HareReplication(Replication):
             "classifiers": dict(self._chosen),
             "base methods": {base: parameters_of(base) for base in bases if known_base(base) is None},
             "base GTP": {line.case.key: line.base for line in full},
-            **({"by seed": by_seed} if request.seeds > OURS else {}),
+            **({"by seed": by_seed} if request.seeds > 1 else {}),
             "seconds": round(sum(self.checkpoints.seconds.values()), 1),
             "processor seconds": round(sum(self._cpu.values()), 1),
         }

@@ -29,6 +29,7 @@ from wayforward_studies.verdicts import (
     Cell,
     Check,
     Verdict,
+    all_of,
     half_of_prediction,
     half_width,
     of_all,
@@ -43,6 +44,8 @@ BESIDE: dict[str, tuple[int, float, float]] = {
     "gtd": (-1, NEAR, 0.0), "success": (1, 0.0, 0.05), "violations": (-1, NEAR, 0.05), "redundancy": (-1, NEAR, 0.05),
     "proximity": (-1, NEAR, 0.01), "sparsity": (-1, NEAR, 0.0),
 }  # fmt: skip
+_HAIR = 1e-9
+_PLATEAU = 0.06  # the most that the paper's 100 questions bring beyond its 30
 _TIE = 0.01  # the paper prints two digits: what differs by less may be a tie
 
 NAMES = {
@@ -295,39 +298,45 @@ def _part(line: CaseResult, by_seed: BySeed, some: slice) -> CaseResult:
 def stated_base(case: HareCase) -> float | None:
     """The paper's GTP before anybody is asked."""
     found = (stated(n).get((case.published, BASE)) for n in (1, 6))
-    return next((got["gtp"] for got in found if got is not None), None)
+    return next((float(got["gtp"]) for got in found if got is not None), None)
 
 
 # -- findings ----------------------------------------------------------------------------------------------------
 
-Values = Mapping[tuple[HareCase, Asking], Mapping[str, float]]
+#: Of each case and way, what each seed says, (seeds,); of the paper's numbers, whose seeds are not known, one, ().
+Values = Mapping[tuple[HareCase, Asking], Mapping[str, np.ndarray]]
 
 
-def measured(lines: Iterable[CaseResult]) -> Values:
-    """The means of lines that hold something, by case and way."""
+def measured(lines: Iterable[CaseResult], by_seed: BySeed | None = None) -> Values:
+    """What was measured of lines that hold something; by_seed: by the line's key, where it is known."""
+
+    def of(line: CaseResult, name: str) -> np.ndarray:
+        means = (by_seed or {}).get(line.key, {}).get(name)
+        return np.array(line.values[name].mean if means is None else means, dtype=float)
+
     return {
-        (line.case, line.way): {name: value.mean for name, value in line.values.items()}
-        for line in lines
-        if line.values
+        (line.case, line.way): {name: of(line, name) for name in line.values} for line in lines if line.values
     }
 
 
 def stated(number: int) -> Values:
     """The same of the paper, without the lines that it copied."""
     return {
-        (row.case, row.way): {name: one.mean for name, one in row.stated.items()}
+        (row.case, row.way): {name: np.array(one.mean) for name, one in row.stated.items()}
         for row in rows(number)
         if (row.case, row.way) not in COPIED
     }
 
 
-def checks(number: int, lines: Sequence[CaseResult]) -> tuple[Check, ...]:
+def checks(number: int, lines: Sequence[CaseResult], by_seed: BySeed | None = None) -> tuple[Check, ...]:
     """What the paper reads out of a table, asked of our numbers and of its own.
 
-    A finding holds if it does in at least as large a share of the cases as in the paper's own numbers; it is undecided
-    where that hangs on the slack that ties are given.
+    A finding holds if it does in at least as large a share of the cases as in the paper's own numbers. Cases are the
+    paper's, not drawn; what is drawn is people and seeds, so that a case in which the 95 % interval of the difference
+    (paired by seed) holds zero counts neither way, and a finding that hangs on such cases is undecided, as is one that
+    hangs on the slack that ties are given. Without `by_seed` the means decide.
     """
-    ours, paper = measured(lines), stated(number)
+    ours, paper = measured(lines, by_seed), stated(number)
     measured_cases = {case for case, _ in ours}
     paper = {key: value for key, value in paper.items() if key[0] in measured_cases}
     return tuple(
@@ -337,34 +346,66 @@ def checks(number: int, lines: Sequence[CaseResult]) -> tuple[Check, ...]:
     )
 
 
-#: Of a case, with a share of the slack (1, or 0: none). None: the case does not have what the finding is about.
-Test = Callable[[Values, HareCase, float], bool | None]
+#: Of a case, with a share of the slack (1, or 0: none): by how much it holds, a seed at a time; all of them must be at
+#: least zero. None: the case does not have what the finding is about.
+Test = Callable[[Values, HareCase, float], list[np.ndarray] | None]
+
+
+def _decided(margin: np.ndarray) -> bool | None:
+    """Is the mean at least zero? None where its interval over the seeds holds zero; a number without seeds decides."""
+    mean, n = float(np.nanmean(margin)), int(np.isfinite(margin).sum())
+    half = half_width(float(np.nanstd(margin)), n) if margin.ndim else 0.0
+    return True if mean - half >= -_HAIR else False if mean + half < -_HAIR else None
+
+
+@dataclass(frozen=True)
+class _Count:
+    """In how many cases a finding holds by the means, and surely; the cases in which it does not, or may not."""
+
+    cases: int
+    held: int
+    sure: int
+    missed: tuple[HareCase, ...]
+    open: tuple[HareCase, ...]
+
+    @classmethod
+    def of(cls, values: Values, test: Test, slack: float) -> _Count:
+        found = {case: test(values, case, slack) for case in sorted({case for case, _ in values})}
+        margins = {case: some for case, some in found.items() if some is not None}
+        held = [case for case, some in margins.items() if all(np.nanmean(one) >= -_HAIR for one in some)]
+        words = {case: all_of(_decided(one) for one in some) for case, some in margins.items()}
+        return cls(
+            len(margins),
+            len(held),
+            sum(word is True for word in words.values()),
+            tuple(case for case in margins if case not in held),
+            tuple(case for case, word in words.items() if word is None),
+        )
 
 
 def _tested(name: str, statement: str, test: Test, ours: Values, paper: Values) -> Check | None:
-    def count(values: Values, slack: float) -> tuple[int, int, list[str]]:
-        cases = sorted({case for case, _ in values})
-        tested = [(case, yes) for case in cases if (yes := test(values, case, slack)) is not None]
-        return sum(bool(yes) for _, yes in tested), len(tested), [_short(c) for c, yes in tested if not yes]
-
-    held, cases, missed = count(ours, 1.0)
-    if not cases:
+    mine, strict = (_Count.of(ours, test, slack) for slack in (1.0, 0.0))
+    theirs, strict_theirs = (_Count.of(paper, test, slack) for slack in (1.0, 0.0))
+    if not mine.cases:
         return None
-    theirs, all_theirs, _ = count(paper, 1.0)
-    words = f"{held} of {cases} cases" + (f" (paper: {theirs} of {all_theirs})" if all_theirs else "")
-    sure, sure_theirs = count(ours, 0.0)[0], count(paper, 0.0)[0]
-    if (sure, sure_theirs) != (held, theirs):
-        words += f", without slack {sure}" + (f" ({sure_theirs})" if all_theirs else "")
-    if missed:
-        words += f"; not in {', '.join(missed[:6])}" + (
-            f" and {len(missed) - 6} more" if len(missed) > 6 else ""
-        )
+    words = f"{mine.held} of {mine.cases} cases"
+    words += f" (paper: {theirs.held} of {theirs.cases})" if theirs.cases else ""
+    if (strict.held, strict_theirs.held) != (mine.held, theirs.held):
+        words += f", without slack {strict.held}" + (f" ({strict_theirs.held})" if theirs.cases else "")
+    words += f"; not in {_some_of(mine.missed)}" if mine.missed else ""
+    words += f"; within chance in {_some_of(mine.open)}" if mine.open else ""
 
-    def as_often(mine: int, their: int) -> bool:
-        return mine / cases >= (their / all_theirs if all_theirs else 1.0) - 1e-9
+    def as_often(mine_: int, theirs_: int) -> bool:
+        return mine_ / mine.cases >= (theirs_ / theirs.cases if theirs.cases else 1.0) - _HAIR
 
-    holds = as_often(held, theirs)
-    return Check(name, statement, None if holds and not as_often(sure, sure_theirs) else holds, words)
+    may = as_often(mine.sure + len(mine.open), theirs.held)
+    does = as_often(mine.sure, theirs.held) and as_often(strict.sure, strict_theirs.held)
+    return Check(name, statement, True if does else None if may else False, words)
+
+
+def _some_of(cases: Sequence[HareCase]) -> str:
+    more = f" and {len(cases) - 6} more" if len(cases) > 6 else ""
+    return ", ".join(_short(case) for case in cases[:6]) + more
 
 
 def _short(case: HareCase) -> str:
@@ -376,15 +417,20 @@ def _short(case: HareCase) -> str:
     return " ".join(words + ([] if case.scale == "far" else [case.scale]))
 
 
+def _got(values: Values, case: HareCase, name: str, ways: Sequence[Asking]) -> list[np.ndarray]:
+    """What the ways that are there have of a measure."""
+    return [values[case, way][name] for way in ways if (case, way) in values and name in values[case, way]]
+
+
 def _chain(name: str, ways: Sequence[Asking], *, strict: bool = False, slack: float = _TIE) -> Test:
     """Each way is no worse than the one before it, or, strictly, better."""
 
-    def test(values: Values, case: HareCase, share: float) -> bool | None:
-        got = [values[case, way][name] for way in ways if (case, way) in values and name in values[case, way]]
+    def test(values: Values, case: HareCase, share: float) -> list[np.ndarray] | None:
+        got = _got(values, case, name, ways)
         if len(got) < len(ways):
             return None
-        pairs = itertools.pairwise(got)
-        return all(b < a if strict else b <= a + share * slack for a, b in pairs)
+        give = -2 * _HAIR if strict else share * slack
+        return [earlier + give - later for earlier, later in itertools.pairwise(got)]
 
     return test
 
@@ -392,26 +438,39 @@ def _chain(name: str, ways: Sequence[Asking], *, strict: bool = False, slack: fl
 def _same(name: str, ways: Sequence[Asking], slack: float) -> Test:
     """All ways are the same within the slack, and without it within half of that."""
 
-    def test(values: Values, case: HareCase, share: float) -> bool | None:
-        got = [values[case, way].get(name) for way in ways if (case, way) in values]
-        numbers = [one for one in got if one is not None]
-        return None if len(numbers) < 2 else max(numbers) - min(numbers) <= slack * (1 + share) / 2
+    def test(values: Values, case: HareCase, share: float) -> list[np.ndarray] | None:
+        got = _got(values, case, name, ways)
+        if len(got) < 2:
+            return None
+        return [slack * (1 + share) / 2 - (one - other) for one, other in itertools.permutations(got, 2)]
+
+    return test
+
+
+def _every(name: str, bases: Sequence[str], margin: Callable[[np.ndarray], np.ndarray]) -> Test:
+    """Something about a measure, in every way, around some bases."""
+
+    def test(values: Values, case: HareCase, _: float) -> list[np.ndarray] | None:
+        got = [one[name] for (c, _), one in values.items() if c == case and name in one]
+        return [margin(one) for one in got] if got and case.base in bases else None
 
     return test
 
 
 def _none(name: str, bases: Sequence[str]) -> Test:
-    def test(values: Values, case: HareCase, _: float) -> bool | None:
-        got = [one[name] for (c, _), one in values.items() if c == case and name in one]
-        return None if not got or case.base not in bases else max(got) == 0
-
-    return test
+    return _every(name, bases, lambda one: -one)
 
 
 def _some(name: str, base: str) -> Test:
-    def test(values: Values, case: HareCase, _: float) -> bool | None:
-        got = [one[name] for (c, _), one in values.items() if c == case and name in one]
-        return None if not got or case.base != base else min(got) > 0.5
+    return _every(name, [base], lambda one: one - 0.5)
+
+
+def _most(name: str, first: Asking, middle: Asking, last: Asking) -> Test:
+    """The step from the first way to the middle one is larger than that from there to the last."""
+
+    def test(values: Values, case: HareCase, _: float) -> list[np.ndarray] | None:
+        got = _got(values, case, name, (first, middle, last))
+        return [got[0] - 2 * got[1] + got[2] - 2 * _HAIR] if len(got) == 3 else None
 
     return test
 
@@ -447,8 +506,12 @@ _FINDINGS: dict[int, list[tuple[str, str, Test]]] = {
         ("more questions, GTD", "GTD falls (or stays) with every larger budget.",
          _chain("gtd", (BASE, *_BUDGETS), slack=0.03)),
         ("30 questions do most of it", "The step from 30 to 100 questions is smaller than that from none to 30.",
-         lambda v, c, _: None if (c, BASE) not in v or (c, Asking(1, 100)) not in v
-         else v[c, HARE]["gtp"] - v[c, Asking(1, 100)]["gtp"] < v[c, BASE]["gtp"] - v[c, HARE]["gtp"]),
+         _most("gtp", BASE, HARE, Asking(1, 100))),
+        ("a plateau beyond 30 questions",
+         f"Beyond 30 questions improvements plateau: 100 bring at most {_PLATEAU:g} of GTP more, as in the paper.",
+         _same("gtp", (HARE, Asking(1, 100)), _PLATEAU)),
+        *((f"as few as 10 questions, {HEADS[name]}", "With 10 questions plans are nearer than the base method's.",
+           _chain(name, (BASE, Asking(1, 10)), strict=True)) for name in ("gtp", "gtd")),
     ],
     3: [
         ("three iterations against one", "Refining in iterations gives plans nearer to what people want.",
@@ -466,8 +529,7 @@ _FINDINGS: dict[int, list[tuple[str, str, Test]]] = {
         ("FACE as published changes immutables", "Plans around FACE's rows change immutable features.",
          _some("violations", "face")),
         ("further away, nearer to the wish", "Plans that people like are not the nearest: the proximity grows.",
-         lambda v, c, _: None if any((c, w) not in v or "proximity" not in v[c, w] for w in (BASE, MULTI))
-         else v[c, MULTI]["proximity"] > v[c, BASE]["proximity"]),
+         _chain("proximity", (MULTI, BASE), strict=True)),
     ],
     5: [
         ("calibrate every candidate, GTP", "Calibrating all candidates is better than calibrating the best one.",
@@ -485,7 +547,9 @@ TOLERANCE = (
     "Tolerance: a GTP 15 % of the paper's, where our base method starts within 15 % of theirs; elsewhere the share by "
     "which asking lowers it, 10 points, since people who start elsewhere end elsewhere; 15 % of the paper's GTD and "
     "sparsity, of its proximity (at least .01), violations and redundancy (at least .05), and a success of .05. Less "
-    "is better, but of success. A line is worse if one of its numbers is. " + RULE + " " + SLACK
+    f"is better, but of success. A line is worse if one of its numbers is. {RULE} {SLACK} So is one that hangs on "
+    "cases in which the 95 % interval of the difference, paired by seed, holds zero (*within chance*); where a page "
+    "does not tell its seeds, as of ours, the means decide."
 )
 
 

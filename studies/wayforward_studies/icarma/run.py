@@ -12,7 +12,7 @@ import numpy as np
 from wayforward.errors import DataError
 from wayforward_studies.checkpoints import Show, quiet
 from wayforward_studies.icarma import fairness as case_study
-from wayforward_studies.icarma import figures, fit, tables
+from wayforward_studies.icarma import figures, findings, fit, tables
 from wayforward_studies.icarma.published import TITLES, IcarmaCase, IcarmaPublished, rows
 from wayforward_studies.icarma.setting import IcarmaSetting
 from wayforward_studies.icarma.solvers import IcarmaStudy
@@ -139,11 +139,19 @@ class IcarmaReplication(Replication):
             if number == "7":
                 page = replace(page, checks=fit.checks(page.rows), tables=(fit.table(page.rows),))
                 notes = f"Flow: {page.provenance['made'].get('flow', 'the equations')}. {notes}"
+            elif number == "4":
+                again = {
+                    c.name: c for m in ("cost", "density") for c in case_study.intersectional(page.rows, m)
+                }
+                page = replace(page, checks=tuple(again.get(c.name, c) for c in page.checks))
+            elif number in ("3", "8"):
+                page = replace(page, checks=findings.of_figure(int(number), page.rows))
             tolerance = fit.NOT_COMPARED if number == "7" else _NOT_COMPARED
             return replace(page, intro=_FIGURES[int(number)], tolerance=tolerance, notes=notes)
         judged = tuple(tables.judge(row) for row in page.rows)
         dataset = page.name.split("-")[2]
-        found = tables.checks_of(int(number), dataset, judged) + tuple(c for c in page.checks if c.aim)
+        lines = (*judged, *page.provenance.get("beside", ()))
+        found = findings.checks(int(number), dataset, lines) + tuple(c for c in page.checks if c.aim)
         return replace(
             page,
             rows=judged,
@@ -154,11 +162,20 @@ class IcarmaReplication(Replication):
             notes=notes,
         )
 
+    @classmethod
+    def repeated(cls, page: Page, folder: Path) -> Page:
+        """The page with the lines of Table 1 that findings of its own need: those of GMSC's Table 2 compare with it."""
+        file = folder / page.name.replace("table-2-gmsc", "table-1-gmsc")
+        if not page.name.startswith("table-2-gmsc") or not (file := file.with_suffix(".json")).is_file():
+            return page
+        lines = [row for row in Page.read(file).rows if row["method"] == "icarma"]
+        return replace(page, provenance={**page.provenance, "beside": lines})
+
     def _trade_off(self, study: IcarmaStudy, dataset: str, file: str) -> tuple[str, ...]:
         panels: dict[str, list[figures.TradeOffPoint]] = {}
         for case, method, paper in _lines(study, 1, dataset):
             points = panels.setdefault(str(case), [])
-            label, found = _SHORT.get(method, tables.METHODS[method]), study.measured(case, method)
+            label, found = _SHORT.get(method, findings.METHODS[method]), study.measured(case, method)
             points.append(figures.TradeOffPoint(label, found.validity.value, found.plausibility.value))
             if paper is not None:
                 points.append(figures.TradeOffPoint(label, paper.validity, paper.plausibility, paper=True))

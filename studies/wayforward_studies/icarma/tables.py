@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping, Sequence
 
 from wayforward.evaluate.stats import Estimate
+from wayforward_studies.icarma import findings
+from wayforward_studies.icarma.findings import METHODS, key_of
 from wayforward_studies.icarma.measures import IcarmaMeasures, PerPerson
-from wayforward_studies.icarma.published import PROFILES, TOLERANCE, IcarmaCase, IcarmaPublished
+from wayforward_studies.icarma.published import TOLERANCE, IcarmaCase, IcarmaPublished
 from wayforward_studies.pages import Line, Row, Table, number
-from wayforward_studies.verdicts import RULE, SLACK, Cell, Check, at_most, falls, listed, of_all, opened
+from wayforward_studies.verdicts import RULE, SLACK, Cell, Check, listed, of_all, opened
 
 SHARES = ("validity", "plausibility", "hap")
 SIGN = {
@@ -23,16 +23,6 @@ SIGN = {
 def sign(method: str, name: str) -> int:
     """Is more of a share better (1), worse (-1), or a deviation whichever way it goes (0)?"""
     return 0 if method.startswith("oracle") else SIGN[name]
-
-
-METHODS = {
-    "oracle": "oracle",
-    "oracle-free": "oracle, plausibility not demanded",
-    "icarma": "iCARMA",
-    "icarma-reverse": "iCARMA trained in reverse order",
-    "polished-hard": "ours: icarma-polished, plausibility a hard limit",
-    "polished-price": "ours: icarma-polished, plausibility at a price",
-}
 
 
 def flat(
@@ -98,200 +88,6 @@ def judge(row: Row) -> Row:
     return {**row, **words, "verdict": of_all(judged.values()) or "", "open": opened(judged)}
 
 
-class Measured(Protocol):
-    """What was measured of a line, or its row."""
-
-    def value(self, name: str) -> float:
-        """The number by name, such as 'validity'."""
-
-
-@dataclass(frozen=True)
-class OfRow:
-    """The numbers of a flat row."""
-
-    row: Row
-
-    def value(self, name: str) -> float:
-        """The number by name; NaN where there is none."""
-        return number(self.row[name])
-
-    @property
-    def key(self) -> tuple[IcarmaCase, str]:
-        """Its case and method."""
-        row = self.row
-        features = 0 if row["features"] == "random" else row["features"]
-        case = IcarmaCase(row["dataset"], row["elicited"], row["law"], features, row["profile"])
-        return case, row["method"]
-
-
-Values = Mapping[tuple[IcarmaCase, str], Measured]
-
-
-def checks_of(table_: int, dataset: str, rows: Iterable[Row]) -> tuple[Check, ...]:
-    """The findings of a table, from its rows."""
-    return checks(table_, dataset, {one.key: one for one in map(OfRow, rows)})
-
-
-def checks(number: int, dataset: str, found: Values) -> tuple[Check, ...]:
-    """What the paper reads out of a table, asked of our numbers; only findings whose lines are there."""
-    makers = {1: _table_1, 2: _table_2, 3: _table_3, 5: _table_5, 6: _table_6}
-    return tuple(makers[number](dataset, _Lines(found)))
-
-
-class _Lines:
-    """Looks lines up by case and method; a finding about lines that were not measured is left out."""
-
-    def __init__(self, found: Values) -> None:
-        self.found = found
-
-    def of(self, cases: Mapping[str, IcarmaCase], method: str, name: str) -> dict[str, float] | None:
-        if any((case, method) not in self.found for case in cases.values()):
-            return None
-        return {label: self.found[case, method].value(name) for label, case in cases.items()}
-
-
-def _order(name: str, statement: str, values: dict[str, float] | None, slack: float = 0.0) -> Iterable[Check]:
-    if values is not None:
-        yield Check(name, statement, falls(values, slack), listed(values))
-
-
-_MANY = {4: "all 4", 3: "3", 2: "2", 1: "1"}
-
-
-def _fewer(dataset: str, law: str, lines: _Lines, methods: Sequence[str]) -> Iterable[Check]:
-    cases = {word: IcarmaCase(dataset, law=law, features=many) for many, word in _MANY.items()}
-    if dataset == "gmsc":
-        cases = {"all 4": IcarmaCase(dataset), "random": IcarmaCase(dataset, features=0)}
-    for method in methods:
-        for name in ("validity", "plausibility"):
-            if name == "plausibility" and method == "oracle":
-                continue
-            # iCARMA's validity is near one for four, three and two features: a tie within a percent is no rise
-            yield from _order(
-                f"{METHODS[method]}: {name} falls" + ("" if law == "uniform" else f", {law} order"),
-                f"With fewer features that people can act on, {name} falls.",
-                lines.of(cases, method, name),
-                0.01 if name == "validity" else 0.0,
-            )
-
-
-def _table_1(dataset: str, lines: _Lines) -> Iterable[Check]:
-    yield from _fewer(dataset, "uniform", lines, ("oracle", "icarma"))
-    cases = {word: IcarmaCase(dataset, features=many) for many, word in _MANY.items()}
-    one = lines.of(cases, "oracle", "cost")
-    if one is not None:
-        yield Check(
-            "oracle: cost changes little",
-            "The mean cost shows only a minor to moderate increase with fewer features.",
-            at_most(one["1"] / one["all 4"], 1.5, 3.0) if one["1"] >= one["all 4"] else False,
-            f"{listed(one)}; {one['1'] / one['all 4']:.2f} times (undecided from 1.5 to 3)",
-        )
-
-
-def _table_2(dataset: str, lines: _Lines) -> Iterable[Check]:
-    for features, what in ((4, "soft"), (0, "hard and soft"), (3, "hard (3) and soft")):
-        cases = {p: IcarmaCase(dataset, features=features, profile=p) for p in PROFILES}
-        yield from _order(
-            f"oracle: hap by profile, {what}",
-            "hap falls from constant to concave to linear to convex weights.",
-            lines.of(cases, "oracle", "hap"),
-        )
-        weighed = PROFILES[1:] if dataset == "loan" else ("linear",)
-        haps = lines.of({p: cases[p] for p in ("constant", *weighed)}, "icarma", "hap")
-        if haps is not None:
-            yield Check(
-                f"iCARMA: hap falls with weights, {what}",
-                "With weights of their own, people are asked for the hardest feature much less often.",
-                all(haps[p] < haps["constant"] for p in weighed),
-                listed(haps),
-            )
-        likely = lines.of({p: cases[p] for p in ("constant", *weighed)}, "icarma", "plausibility")
-        if likely is not None:
-            yield Check(
-                f"iCARMA: plausibility falls with weights, {what}",
-                "Weights cost plausibility.",
-                all(likely[p] < likely["constant"] for p in weighed),
-                listed(likely),
-            )
-
-
-def _table_3(dataset: str, lines: _Lines) -> Iterable[Check]:
-    for features, what in ((4, "soft"), (0, "hard and soft")):
-        cases = {p: IcarmaCase(dataset, "scores", features=features, profile=p) for p in PROFILES}
-        yield from _order(
-            f"iCARMA: plausibility by profile, {what}",
-            "Plausibility falls from constant to concave to linear to convex weights.",
-            lines.of(cases, "icarma", "plausibility"),
-        )
-        haps = lines.of(cases, "icarma", "hap")
-        if haps is not None:
-            yield Check(
-                f"iCARMA: hap by profile, {what}",
-                "hap is highest for constant weights and higher for concave than for convex ones.",
-                haps["constant"] == max(haps.values()) and haps["concave"] >= haps["convex"],
-                listed(haps),
-            )
-
-
-def _table_5(dataset: str, lines: _Lines) -> Iterable[Check]:
-    for law in ("causal", "reverse"):
-        yield from _fewer(dataset, law, lines, ("oracle", "icarma"))
-    for method in ("oracle", "icarma"):
-        for many in (3, 2, 1):
-            cases = {law: IcarmaCase(dataset, law=law, features=many) for law in ("causal", "reverse")}
-            yield from _order(
-                f"{METHODS[method]}: reverse order is harder, {many}",
-                "When people prefer features late in the graph, validity is lower.",
-                lines.of(cases, method, "validity"),
-                0.01 if method == "icarma" else 0.0,
-            )
-    cases = {
-        word: IcarmaCase(dataset, law="reverse", features=many)
-        for many, word in (*_MANY.items(), (0, "random"))
-    }
-    same, uniform = (lines.of(cases, m, "validity") for m in ("icarma-reverse", "icarma"))
-    if same is not None and uniform is not None:
-        gain = {k: same[k] - uniform[k] for k in same}
-        mean = sum(gain.values()) / len(gain)
-        yield Check(
-            "iCARMA: training on the same preferences does not help",
-            "Knowing how preferences are distributed does not necessarily give better recourse.",
-            at_most(mean, 0.0, 0.03),
-            f"gain in validity {mean:.3f} in the mean: {listed(gain)}",
-        )
-
-
-def _table_6(dataset: str, lines: _Lines) -> Iterable[Check]:
-    for law in ("uniform", "causal", "reverse"):
-        for many in (1, 2):
-            case = IcarmaCase(dataset, law=law, features=many)
-            both = {m: lines.of({"": case}, m, "validity") for m in ("oracle-free", "oracle")}
-            likely = {m: lines.of({"": case}, m, "plausibility") for m in ("oracle-free", "oracle")}
-            if any(v is None for v in (*both.values(), *likely.values())):
-                continue
-            valid = {m: v[""] for m, v in both.items() if v}
-            plausible = {m: v[""] for m, v in likely.items() if v}
-            yield Check(
-                f"the price of plausibility, {law}, {many}",
-                "Without the demand validity is much higher and plausibility low.",
-                valid["oracle-free"] > valid["oracle"] + 0.2 and plausible["oracle-free"] < 0.5,
-                f"validity {listed(valid)}; plausibility {listed(plausible)}",
-            )
-        cases = {str(m): IcarmaCase(dataset, law=law, features=m) for m in (2, 1)}
-        for name in ("validity", "plausibility"):
-            yield from _order(
-                f"without the demand, more features raise {name}, {law}",
-                f"Still, {name} is higher with two features than with one.",
-                lines.of(cases, "oracle-free", name),
-                0.0 if name == "validity" else 0.02,  # the paper's uniform line ties at .25
-            )
-        yield from _order(
-            f"without the demand, more features cost less, {law}",
-            "In the absence of the demand, cost falls as more features become actionable.",
-            lines.of({"1": cases["1"], "2": cases["2"]}, "oracle-free", "cost"),
-        )
-
-
 def aims(case: IcarmaCase, people: Mapping[str, PerPerson]) -> tuple[Check, ...]:
     """Does our hybrid dominate its parents? Replayed in the true equations; costs where both answer."""
     out = []
@@ -336,7 +132,7 @@ def tolerance() -> str:
     of = ", ".join(f"{name} {oracle[name]:g} (iCARMA: {icarma[name]:g})" for name in SHARES)
     return (
         f"Tolerance: {of}; plausibility that is not demanded has iCARMA's. An oracle is optimal, so what lies beyond "
-        f"the tolerance is a deviation, above or below, and counts as worse. {RULE} {SLACK}"
+        f"the tolerance is a deviation, above or below, and counts as worse. {RULE} {findings.RULE} {SLACK}"
     )
 
 
@@ -359,7 +155,7 @@ _REPLAYED = ("validity", "plausibility", "valid_and_plausible")
 
 
 def _names(row: Row) -> tuple[str, str]:
-    case, method = OfRow(row).key
+    case, method = key_of(row)
     return str(case), METHODS[method]
 
 
