@@ -13,9 +13,9 @@ from wayforward.errors import DataError
 from wayforward.impact.segregation import rectangle_world, rectangles, segregation_index
 from wayforward_studies.balanced import one_place, run, tables, toy
 from wayforward_studies.balanced.measures import measured, method_of
-from wayforward_studies.balanced.published import BY_BETA, BY_METHOD, INDICES
+from wayforward_studies.balanced.published import BY_BETA, BY_METHOD, INDICES, MEASURES
 from wayforward_studies.balanced.run import BalancedReplication, BalancedRequest
-from wayforward_studies.balanced.setting import study
+from wayforward_studies.balanced.setting import REAL, study
 from wayforward_studies.balanced.tables import MethodResult
 
 
@@ -112,15 +112,21 @@ def test_the_toy_world_has_the_stated_indices_by_one_reading_only():
 
 def test_findings_are_read_off_the_lines():
     """The paper's own numbers are as published; a worse index, a higher invalidation or a falling cost is not."""
-    sure = dict.fromkeys(INDICES, 0.0)
-    full = [replace(line(method=method), half=sure) for method in BY_METHOD["synthetic"]]
-    assert all(check.holds for check in tables.checks_of(1, full) if "yNN" not in check.name)
+    sure, exact = dict.fromkeys(INDICES, 0.0), dict.fromkeys(MEASURES, 0.0)
+    full = [replace(line(method=method), half=sure, interval=exact) for method in BY_METHOD["synthetic"]]
+    assert all(check.holds for check in tables.checks_of(1, full))
+    changed = {"ebr": {"atkinson": 2.0, "invalid": 0.1, "gap": -0.02}, "cruds": {"cost": -0.1, "ynn": -0.72}}
     bad = [
-        replace(line(method=m, **({"atkinson": 2.0, "invalid": 0.1} if m == "ebr" else {})), half=sure)
+        replace(line(method=m, **changed.get(m, {})), half=sure, interval=exact)
         for m in BY_METHOD["synthetic"]
     ]
     wrong = {check.name for check in tables.checks_of(1, bad) if check.holds is False}
-    assert {"synthetic: ebr", "synthetic: ebr, invalidation"} <= wrong
+    assert wrong == {
+        "synthetic: ebr", "synthetic: ebr, invalidation", "ibr against cruds", "ibr's cost gap", "ebr's cost gap",
+        "yNN of likely places",
+    }  # fmt: skip
+    wide = {check.name: check.holds for check in tables.orders([replace(one, interval={}) for one in full])}
+    assert len(wide) == 8 and set(wide.values()) == {None}  # of a single seed each
     open_ = [replace(one, half=sure | {"atkinson": np.inf}) for one in full]
     verdict = {check.name: check.verdict for check in tables.checks_of(1, open_)}
     assert (
@@ -133,14 +139,41 @@ def test_findings_are_read_off_the_lines():
     assert tables.checks_of(4, [replace(causal, mean=good)])[0].verdict == "not as published"
     origin = BY_METHOD["synthetic"]["origin"]
 
-    def ablation(sign: float) -> list[MethodResult]:
-        return [
-            MethodResult("synthetic", m, {**p, "cost": sign * p["cost"]}, dict.fromkeys(p, 0.0), origin, p, 1)
+    def ablation(sign: float, half: float = 0.0) -> list[bool | None]:
+        known = dict.fromkeys(MEASURES, half)
+        lines = [
+            MethodResult("synthetic", m, {**p, "cost": sign * p["cost"]}, {}, origin, p, 20, interval=known)
             for m, p in BY_BETA.items()
         ]
+        return [check.holds for check in tables.checks_of(5, lines)]
 
-    assert all(check.holds for check in tables.checks_of(5, ablation(1.0)))
-    assert not tables.checks_of(5, ablation(-1.0))[0].holds
+    assert ablation(1.0) == [True] * 4 and ablation(-1.0) == [False, True, True, True]
+    assert ablation(1.0, 0.02) == [None, True, True, None]  # steps of .018 to .036 ± .028
+
+
+def test_conclusions_over_settings_count_what_is_beyond_chance() -> None:
+    """Gao & Lakkaraju, 6.3, by their own numbers, with EBR as dear as here, and with intervals."""
+
+    def counted(half: float = 0.0, **cost: float) -> dict[str, bool | None]:
+        lines = [
+            replace(
+                line(setting, method, **({"cost": cost[method]} if method in cost else {})),
+                half=dict.fromkeys(INDICES, 0.0),
+                interval=dict.fromkeys(MEASURES, half),
+            )
+            for setting in REAL
+            for method in BY_METHOD[setting]
+        ]
+        return {check.name: check.holds for check in tables.orders(lines) if ":" not in check.name}
+
+    own = dict.fromkeys(
+        ("costs of balanced recourse", "costs of likely places", "yNN of likely places", "cost gaps"), True
+    )
+    assert counted() == own
+    assert counted(ebr=0.5) == own | {"costs of likely places": False}
+    assert counted(0.3) == own | dict.fromkeys(own, None)
+    part = [line("law-sex", method) for method in ("origin", "ebr", "ibr")]
+    assert list(tables.orders(part)) == []
 
 
 def test_worse_by_chance_is_told_from_worse() -> None:

@@ -208,11 +208,12 @@ class BalancedReplication(Replication):
         name, made = page.stem, page.provenance
         what, number = name.split("-")
         lines = tables.results(page.rows, made["origin"])
-        if number in ("2", "6"):  # from the rows, which do not say what a single seed does
+        if number in ("1", "2", "5", "6"):  # from the rows, which do not say what a single seed does
             rest = [
                 replace(line, mean={k: v for k, v in line.mean.items() if k != "increases"}) for line in lines
             ]
-            more = {check.name: check for check in tables.others(rest)}
+            again = (*(tables.others(rest) if number in ("2", "6") else ()), *tables.orders(rest))
+            more = {check.name: check for check in again}
             page = replace(page, checks=(*(c for c in page.checks if c.name not in more), *more.values()))
         deviations = f"## Deviations\n\n{DEVIATIONS[name]}\n" if name in DEVIATIONS else ""
         return replace(
