@@ -7,6 +7,7 @@ and so on, and show only what their plans touch.
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +109,7 @@ def template_engine(*packages: str) -> Any:
 
     engine = Environment(
         extensions=["jinja2.ext.i18n"],
+        bytecode_cache=_compiled(),
         loader=ChoiceLoader([PackageLoader(one) for one in (*packages, "wayforward.answers")]),
         autoescape=True,
         finalize=lambda value: visible(value) if type(value) is str else value,
@@ -125,6 +127,24 @@ def template_engine(*packages: str) -> Any:
     )
     engine.globals["language"] = language
     return engine
+
+
+@cache
+def _compiled() -> Any:
+    """What templates were compiled to, by any engine of this process: all of them have the same syntax."""
+    from jinja2 import BytecodeCache
+
+    class CompiledTemplates(BytecodeCache):
+        def __init__(self) -> None:
+            self.held: dict[tuple[str, str], Any] = {}  # by name and source
+
+        def load_bytecode(self, bucket: Any) -> None:
+            bucket.code = self.held.get((bucket.key, bucket.checksum))
+
+        def dump_bytecode(self, bucket: Any) -> None:
+            self.held[bucket.key, bucket.checksum] = bucket.code
+
+    return CompiledTemplates()
 
 
 def examples(recourse: Recourse, count: int) -> list[int]:

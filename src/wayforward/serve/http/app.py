@@ -79,14 +79,10 @@ def create_app(settings: ServeSettings | None = None, services: Services | None 
     )  # fmt: skip
     app.state.services, app.state.pages = services, Pages(services)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    app.include_router(entrance.router)
-    app.include_router(applicant.router)
-    app.include_router(staff.router)
-    app.include_router(audits.router)
-    for router in api.routers():
-        app.include_router(router)
-    app.include_router(study.router)
-    app.include_router(study_task.router)
+    pages, tasks = (entrance, applicant, staff, audits), (study, study_task)
+    for router in (*(one.router for one in pages), *api.routers(), *(one.router for one in tasks)):
+        # not `include_router`, which reads all signatures again at each application's first request
+        app.router.routes.extend(router.routes)
     _errors(app)
 
     app.add_middleware(_Safe, services=services)
