@@ -938,7 +938,7 @@ def judged(page: Page) -> Iterator[tuple[Row, str, str]]:
     beside = any(table.beside for table in page.tables)
     found = False
     for row in page.rows:
-        if beside and row.get("keep_incumbent"):
+        if beside and (row.get("keep_incumbent") or row.get("beside")):
             continue
         words = {
             name.removesuffix("_verdict"): word for name, word in row.items() if name.endswith("_verdict")

@@ -32,6 +32,7 @@ STUDIES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "study": (("study.run", "Study"),),
     "mint": (("mint.run", "Mint"),),
+    "originals": (("firsts.run", "Originals"),),
     "machines": (("machines.run", "Machines"),),
 }
 
@@ -136,8 +137,8 @@ def command(
     paper: Annotated[
         str,
         typer.Argument(
-            help="The paper: icarma, hare, pear, balanced, study or mint; machines: small tables under "
-            "other machines' kernels; overview: counts of all pages."
+            help="The paper: icarma, hare, pear, balanced, study or mint; originals: tables of papers that first "
+            "described methods; machines: small tables under other machines' kernels; overview: counts of all pages."
         ),
     ] = "icarma",
     tables: Annotated[
@@ -171,7 +172,7 @@ def command(
             help="Beyond the paper; hare: printed, parts, steps, direction, between, alike, one-change, percentiles, "
             "strict-face, learned, noise, ensembles, causal; "
             "balanced: options, compliance, groups, limits, or all; as-run, as-run-tables, one-place; "
-            "icarma: tried, tried-flow, tried-gmsc, rankings, profiles; repeat.",
+            "icarma: tried, tried-flow, tried-gmsc, rankings, profiles; originals: its pages, roar, mace; repeat.",
         ),
     ] = None,
     fresh: Annotated[
@@ -195,7 +196,7 @@ def command(
             "--seeds",
             min=1,
             help="icarma: 10, of its training; hare, balanced 5 (3 with --extra; as-run 20), pear 3: of everything; "
-            "study: 40 studies; mint: 3 splits.",
+            "study: 40 studies; mint: 3 splits; originals: 5.",
         ),
     ] = None,
     epochs: Annotated[

@@ -141,7 +141,8 @@ def numbers(page: Page) -> Counter[str]:
         value is not None
         for row in page.rows
         for name, value in row.items()
-        if name.split("_")[-1] == "paper" and not (beside and row.get("keep_incumbent"))
+        if name.split("_")[-1] == "paper"
+        and not (beside and (row.get("keep_incumbent") or row.get("beside")))
     )
     words = Counter(
         cell.verdict.value
@@ -228,8 +229,16 @@ def made(pages: Iterable[Page], by: str = "docs/replication") -> Page:
     why, hang = (
         plain([line.shown for line in find(first).lines]) for find in (causes.table, causes.undecided)
     )
-    made_of = {"why": why, "undecided": hang, "different": different(first)}
+    own = [_own(page) for page in known.values() if page.paper == "originals" and page.name == page.stem]
+    made_of = {"why": why, "undecided": hang, "different": different(first), "originals": own}
     return laid_out(Page("overview", "overview", _TITLE, tuple(plain(row) for row in rows), (), made_of))
+
+
+def _own(page: Page) -> dict[str, Any]:
+    """What became of the numbers of a paper that first described a method."""
+    words = numbers(page)
+    counts = {word.value: words[word.value] for word in Verdict}
+    return {"page": page.name, "title": page.title, **counts, "worse_tested": causes.tested(page)}
 
 
 def _again(here: list[Page]) -> dict[str, Any]:
@@ -303,6 +312,7 @@ def laid_out(page: Page) -> Page:
                 causes.TEXT_UNDECIDED,
             ),
             *([_seeds(page.rows)] if any(row["again"] for row in page.rows) else []),
+            _originals(page.provenance["originals"]),
             originals.table(),
         ),
         intro="Every table and figure of the five papers: its numbers by what became of them, and what the paper "
@@ -325,6 +335,24 @@ def laid_out(page: Page) -> Page:
 def _table(paper: str, rows: list[Row]) -> Table:
     lines = tuple(Line(tuple(_cells(row))) for row in rows)
     return Table(_HEADS, lines, _TITLES[paper], f"{_CAUSES[paper]} {_share('Here', rows)}".strip())
+
+
+def _originals(rows: Iterable[Row]) -> Table:
+    """Tables of the papers that first described methods, counted on their own."""
+    rows, names = list(rows), (*(word.value for word in Verdict), "worse_tested")
+    total = {name: sum(row[name] for row in rows) for name in names}
+    lines = tuple(
+        Line((f"[{row['title']}](originals/{row['page']}.md)", *(str(row[name] or "") for name in names)))
+        for row in rows
+    )
+    text = (
+        "By the same rule, and not among the numbers of the five papers: these papers were not read, their numbers are "
+        f"those that public records state. Of {sum(total[word.value] for word in Verdict)} numbers {total['within']} "
+        f"are within the tolerance, {total['better']} better, {total['undecided']} undecided and {total['worse']} "
+        f"worse ({total['worse_tested']} of these with a tested cause)."
+    )
+    heads = ("table", *(word.value for word in Verdict), "worse, cause tested")
+    return Table(heads, lines, "Tables of the papers that first described methods", text)
 
 
 def _seeds(rows: Iterable[Row]) -> Table:

@@ -1,0 +1,152 @@
+"""Pages of original papers: their algorithms against values by hand, and what the pages say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from wayforward.cli.app import app
+from wayforward_studies import causes
+from wayforward_studies.firsts import mace, roar
+from wayforward_studies.firsts.original import cell
+from wayforward_studies.firsts.published import ORIGINALS
+from wayforward_studies.firsts.run import OriginalsReplication
+from wayforward_studies.overview import numbers
+from wayforward_studies.pages import Page
+from wayforward_studies.verdicts import Verdict
+
+PAGES = Path(__file__).parents[2] / "docs/replication"
+
+
+def page(name: str) -> Page:
+    """A committed page as it is shown."""
+    return OriginalsReplication.laid_out(Page.read(PAGES / f"originals/{name}.json"))
+
+
+def test_the_descent_is_that_of_adam_on_the_worst_case() -> None:
+    """Row by row against torch's Adam and its own gradients, with the same end."""
+    import torch
+
+    rng = np.random.default_rng(0)
+    x, weight, price = rng.normal(size=(4, 3)), rng.normal(size=(4, 3)), rng.uniform(0.05, 0.3, (4, 3))
+    got = roar.descend(x, roar.Lines(weight, np.full(4, -1.0)), price)
+    for i in range(4):
+        start, w, cost = (torch.tensor(part[i]) for part in (x, weight, price))
+        now = start.clone().requires_grad_()
+        steps, before = torch.optim.Adam([now], lr=roar.RATE), float("inf")
+        while True:
+            steps.zero_grad()
+            worst = now @ w - 1 - roar.DELTA * (now.abs().sum() + 1)
+            loss = torch.nn.functional.softplus(-worst) + (cost * (now - start).abs()).sum()
+            if abs(before - loss.item()) <= roar.STILL:
+                break
+            before = loss.item()
+            loss.backward()  # type: ignore[no-untyped-call]
+            steps.step()
+        assert got[i] == pytest.approx(now.detach().numpy(), abs=1e-6)
+    assert np.abs(got - x).max() > 0.1
+
+
+def test_surrogates_are_the_line_itself_in_deviations() -> None:
+    """Of a linear score, up to the ridge; the chance's slope is at most a quarter of it."""
+    rng = np.random.default_rng(0)
+    train = rng.normal(size=(400, 3)) * [1.0, 2.0, 5.0]
+    slope = np.array([0.5, -0.25, 0.1])
+    rows = train[:2]
+    logs, chances = roar.surrogates(lambda x: x @ slope - 1, rows, train, rng)
+    assert logs.weight == pytest.approx(np.tile(slope * train.std(0), (2, 1)), abs=0.01)
+    own = roar._own_units(logs, train)
+    assert (rows * own.weight).sum(1) + own.constant == pytest.approx(rows @ slope - 1, abs=0.02)
+    assert (np.abs(chances.weight) < 0.27 * np.abs(logs.weight)).all()
+    assert (roar._largest(logs).weight == logs.weight[:, :1]).all()
+
+
+def test_prices_and_costs_of_pairs() -> None:
+    assert roar.price_of(np.array([0.5, 0.7, 0.7, 0.6, 0.9])) == 2
+    assert roar.price_of(np.array([0.5, 0.6])) == 1 and roar.price_of(np.array([0.5, 0.4])) == 0
+    costs = roar.pair_costs(3)
+    assert costs.min() == 0 and 0.1 < costs.max() < 1
+
+
+def test_tables_are_those_of_the_record() -> None:
+    """Encoded widths 51 and 20; rows, and the ranges that others print of credit."""
+    adult, credit = mace.columns("adult"), mace.columns("credit")
+    assert adult.coded(adult.x[:3]).shape == (3, 51) and credit.coded(credit.x[:3]).shape == (3, 20)
+    assert len(adult.x) == 45_222 and len(credit.x) == 29_623
+    width = dict(zip(credit.names, np.ptp(credit.x, axis=0), strict=True))
+    assert width["MaxBillAmountOverLast6Months"] == 50_810 and width["MostRecentPaymentAmount"] == 15_420
+    assert width["TotalOverdueCounts"] == 3 and width["TotalMonthsOverdue"] == 36
+    rng = np.random.default_rng(0)
+    rows = [mace.balanced(table, rng) for table in (adult, credit)]
+    assert [len(some) for some in rows] == [22_000, 13_000]
+    assert [table.y[some].mean() for table, some in zip((adult, credit), rows, strict=True)] == [0.5, 0.5]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_question_has_the_regressions_score_and_its_nearest_is_nearer() -> None:
+    """Level by level the same decision; a counterfactual is never farther than an observed row."""
+    from sklearn.linear_model import LogisticRegression
+
+    from wayforward import recommend
+    from wayforward.problem.cost import LpMix
+
+    table = mace.columns("credit")
+    rows = mace.balanced(table, np.random.default_rng(0))[:600]
+    model = LogisticRegression(solver="liblinear").fit(table.coded(table.x[rows]), table.y[rows])
+    problem = mace.asked(table, rows, model.coef_[0], float(model.intercept_[0]))
+    x = table.x[rows]
+    yes = problem.reached(x)[0]
+    assert (yes == (model.predict(table.coded(x)) == 1)).all() and 0.2 < yes.mean() < 0.8
+    people = x[~yes][:12]
+    seen = mace.nearest_observed(table, rows, people, x[yes], keep=False)
+    kept = mace.nearest_observed(table, rows, people, x[yes], keep=True)
+    for norm, cost in mace.NORMS.items():
+        got = recommend(problem.with_(cost=LpMix(**cost)), people, "actionable-recourse")
+        near = mace.distance(mace.steps(table, rows, people, got.after[:, 0]), norm)
+        assert (near <= seen[norm] + 1e-9).all() and (seen[norm] <= kept[norm]).all()
+        own = near * (1 if norm == "linf" else len(table.names))
+        assert own == pytest.approx(got.cost[:, 0], rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ORIGINALS)
+def test_a_page_says_that_the_paper_was_not_read_and_every_worse_number_has_a_cause(name: str) -> None:
+    shown = page(name)
+    one = ORIGINALS[name]
+    text = (PAGES / f"originals/{name}.md").read_text()
+    assert "was not read" in text and one.tolerance in text
+    counted = [row for row in shown.rows if not row["beside"]]
+    assert len(counted) == len(one.numbers) == sum(numbers(shown).values())
+    assert all(str(cell(row).verdict) == row["verdict"] for row in shown.rows)
+    for row, measure in causes.worse(shown):
+        cause = causes.cause_of("originals", row, measure)
+        assert cause is not None and row in counted, (row, measure)
+        if cause.word == "tested":  # in a way that the text names, the number itself is within or better
+            assert any(
+                other["way"] in cause.text and other["verdict"] in ("within", "better")
+                for other in shown.rows
+                if other["beside"] and all(other[key] == row[key] for key in (*one.keys, "measure"))
+            ), row
+
+
+def test_they_are_counted_on_their_own() -> None:
+    """Not among the five papers' numbers, and by the verdicts in the pages' rows."""
+    data = json.loads((PAGES / "overview.json").read_text())
+    assert "originals" not in {row["paper"] for row in data["lines"]}
+    told = {row["page"]: row for row in data["provenance"]["originals"]}
+    assert set(told) == set(ORIGINALS)
+    for name, row in told.items():
+        words = [
+            one["verdict"] for one in Page.read(PAGES / f"originals/{name}.json").rows if not one["beside"]
+        ]
+        assert {word: words.count(word) for word in map(str, Verdict)} == {
+            word: row[word] for word in map(str, Verdict)
+        }
+
+
+def test_an_unknown_page_is_refused(tmp_path: Path) -> None:
+    got = CliRunner().invoke(app, ["replicate", "originals", "--extra", "tabel", "--out", str(tmp_path)])
+    assert got.exit_code == 2 and "no page 'tabel'" in " ".join(got.output.split())
