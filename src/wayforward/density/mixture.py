@@ -45,7 +45,7 @@ class MixtureNetwork(Portable, Densities):
     """A mixture density network for each group; see the module."""
 
     kind = "mixture"
-    block = 1024
+    block = 128  # rows of every product: few are asked about at a time by searches, and many cost no more
 
     def __init__(
         self,
