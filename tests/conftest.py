@@ -7,8 +7,15 @@ import os
 import re
 from collections.abc import Generator, Iterator
 
-# One thread a worker, decided before numpy, torch or numba are imported anywhere.
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+# One thread a worker, decided before numpy, torch or numba are imported anywhere. Boosters ask for one a core, and
+# where another worker is busy theirs wait for each other in a loop, six times as long as the training takes.
+for variable in (
+    "OMP_NUM_THREADS",
+    "OMP_THREAD_LIMIT",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+):
     os.environ.setdefault(variable, "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 # As the command does: each look for garbage, which is usual at every 700 objects, goes through all that tests keep.

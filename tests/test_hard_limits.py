@@ -141,7 +141,5 @@ def test_the_hand_check_sees_what_is_broken() -> None:
 
 
 def test_every_registered_method_is_asked() -> None:
-    """A method that joins the table joins this test, and answers in at least one of the worlds."""
+    """A method that joins the table joins the test above, which fails where it answers in none of the worlds."""
     assert {row["name"] for row in methods_table()} == set(names())
-    for name in names():
-        assert any(fitted(name, world) is not None for world in WORLDS), name

@@ -16,6 +16,7 @@ from wayforward.evaluate import METRICS, Estimate, Evidence, Metric
 from wayforward.evaluate.metric import measure
 from wayforward.methods import recommend
 from wayforward.preferences import Preferences
+from wayforward.recourse import Recourse
 from wayforward.shapes import PerPerson
 from wayforward.testing.problems import case, random_model, random_people, small_world
 
@@ -113,13 +114,8 @@ def answers(world: str, kind: str = "whole") -> Evidence:
     kind: "whole", or the same people "shuffled", each of them "twice", or with "nothing" found. A metric that writes
     into the arrays fails, because they are read-only.
     """
-    it = case("linear", world, 0, _PEOPLE)
-    schema, rng = it.problem.schema, np.random.default_rng(5)
-    scores = rng.integers(1, 5, it.x.shape).astype(np.float64)
-    wishes = Preferences.none(schema, _PEOPLE).weigh(income=2.0)
-    recourse = recommend(
-        it.problem, it.x, k=2, preferences=replace(wishes, score=scores, score_levels=4), seed=1
-    )
+    it, schema = case("linear", world, 0, _PEOPLE), case("linear", world, 0, _PEOPLE).problem.schema
+    recourse, rng = _recommended(world), np.random.default_rng(6)
     who = {"shuffled": _SHUFFLED, "twice": np.tile(np.arange(_PEOPLE), 2)}.get(kind, np.arange(_PEOPLE))
     oracle, wanted = 0.9 * recourse.cost.min(1), random_people(schema, _PEOPLE, rng)
     known = np.where(
@@ -140,6 +136,16 @@ def answers(world: str, kind: str = "whole") -> Evidence:
         true_world=small_world(),
         wanted=wanted[who],
     )
+
+
+@lru_cache
+def _recommended(world: str) -> Recourse:
+    """What every kind of `answers` is about, searched for once."""
+    it, rng = case("linear", world, 0, _PEOPLE), np.random.default_rng(5)
+    scores = rng.integers(1, 5, it.x.shape).astype(np.float64)
+    wishes = Preferences.none(it.problem.schema, _PEOPLE).weigh(income=2.0)
+    asked = replace(wishes, score=scores, score_levels=4)
+    return recommend(it.problem, it.x, k=2, preferences=asked, seed=1)
 
 
 class _Bell:
