@@ -172,7 +172,7 @@ def command(
             help="Beyond the paper; hare: printed, parts, steps, direction, between, alike, one-change, percentiles, "
             "strict-face, learned, noise, ensembles, causal; "
             "balanced: options, compliance, groups, limits, or all; as-run, as-run-tables, one-place; "
-            "icarma: tried, tried-flow, tried-gmsc, rankings, profiles; originals: its pages, roar, mace; repeat.",
+            "icarma: tried, tried-flow, tried-gmsc, rankings, profiles; originals: roar, mace, globe-ce; repeat.",
         ),
     ] = None,
     fresh: Annotated[

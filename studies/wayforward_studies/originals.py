@@ -68,6 +68,17 @@ ORIGINALS: tuple[Original, ...] = (
         "are not among the public data here",
     ),
     Original(
+        ("MACE",),
+        "in part",
+        "[its Table 3](originals/mace.md) for regression, on two of its tables and at second hand",
+    ),
+    Original(
+        ("GLOBE-CE", "Recourse Summaries"),
+        "in part",
+        "[what the notebook of GLOBE-CE's authors prints](originals/globe-ce.md) of German Credit; no number of AReS' "
+        "own paper (Recourse Summaries) stands in the texts that we have",
+    ),
+    Original(
         ("MC-BRP", "Gradient Boosted CFs"), "not", "data: sales of a retailer, which are not public"
     ),
     Original(

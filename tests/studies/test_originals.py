@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from wayforward.cli.app import app
 from wayforward_studies import causes
-from wayforward_studies.firsts import mace, roar
+from wayforward_studies.firsts import globe_ce, mace, roar
 from wayforward_studies.firsts.original import cell
 from wayforward_studies.firsts.published import ORIGINALS
 from wayforward_studies.firsts.run import OriginalsReplication
@@ -110,6 +110,26 @@ def test_the_question_has_the_regressions_score_and_its_nearest_is_nearer() -> N
         assert (near <= seen[norm] + 1e-9).all() and (seen[norm] <= kept[norm]).all()
         own = near * (1 if norm == "linf" else len(table.names))
         assert own == pytest.approx(got.cost[:, 0], rel=1e-6)
+
+
+def test_translations_are_those_of_rounded_one_hot_columns() -> None:
+    """Against rows that are moved, rounded feature by feature and given to the regression."""
+    people, model, refused, weight, _ = globe_ce.fitted({"solver": "liblinear"})
+    level, numbers, many, _ = globe_ce.table()
+    hot, number = globe_ce.sampled(many, 4, np.random.default_rng(0))
+    score, cost = globe_ce.moved(people, model, hot, number)
+    width = np.ptp(numbers[: globe_ce.TRAIN], axis=0) / globe_ce.BINS
+    assert (cost > 0).mean() > 0.2 and (score.shape, cost.shape) == ((globe_ce.SAMPLES, len(refused)),) * 2
+    for s in range(0, globe_ce.SAMPLES, 97):
+        total = 0.5 * sum(part[s].sum() for part in hot) + np.abs(number[s]).sum()
+        assert total == pytest.approx(globe_ce.MAGNITUDE)
+        assert sum(bool(part[s].any()) for part in hot) + np.count_nonzero(number[s]) == 4
+        after = level[refused].copy()
+        for j, k in enumerate(many):
+            after[:, j] = ((level[refused][:, j : j + 1] == np.arange(k)) + hot[j][s]).argmax(1)
+        rows = globe_ce.coded(after, numbers[refused] + number[s] * width, many)
+        assert score[s] == pytest.approx(rows @ weight + model.constant, abs=1e-6)
+        assert cost[s] == pytest.approx((after != level[refused]).sum(1) + np.abs(number[s]).sum())
 
 
 @pytest.mark.parametrize("name", ORIGINALS)

@@ -85,13 +85,14 @@ class Original:
         tables = [self._counted(page.rows)]
         if len(self.ways) > 1:
             tables.append(self._beside(page.rows))
+        told = {**made["means"], "seeds": made["seeds"]}
         page = replace(
             page,
             title=self.title,
             tables=tuple(tables),
-            intro=self.intro.format(**{**made["means"], "seeds": made["seeds"]}),
+            intro=self.intro.format(**told),
             tolerance=f"{self.tolerance} {RULE}",
-            notes=f"{self.notes.strip()}\n\n{made_in(made)}",
+            notes=f"{self.notes.strip().format(**told)}\n\n{made_in(made)}",
         )
         why = _why(page)
         return replace(page, tables=(*page.tables, why)) if why.lines else page
