@@ -29,6 +29,7 @@ STUDIES: dict[str, tuple[tuple[str, str], ...]] = {
         ("balanced.as_run", "AsRun"),
         ("balanced.as_run_tables", "AsRunTables"),
         ("balanced.one_place", "OnePlace"),
+        ("balanced.changed", "Changed"),
     ),
     "study": (("study.run", "Study"),),
     "mint": (("mint.run", "Mint"),),
@@ -171,7 +172,7 @@ def command(
             "--extra",
             help="Beyond the paper; hare: printed, parts, steps, direction, between, alike, one-change, percentiles, "
             "strict-face, learned, noise, ensembles, causal; "
-            "balanced: options, compliance, groups, limits, or all; as-run, as-run-tables, one-place; "
+            "balanced: options, compliance, groups, limits, or all; as-run, as-run-tables, one-place, changed; "
             "icarma: tried, tried-flow, tried-gmsc, rankings, profiles; originals: roar, mace, globe-ce; repeat.",
         ),
     ] = None,

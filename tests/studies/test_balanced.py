@@ -11,7 +11,7 @@ import pytest
 from wayforward.data import available
 from wayforward.errors import DataError
 from wayforward.impact.segregation import rectangle_world, rectangles, segregation_index
-from wayforward_studies.balanced import one_place, run, tables, toy
+from wayforward_studies.balanced import changed, one_place, run, tables, toy
 from wayforward_studies.balanced.measures import measured, method_of
 from wayforward_studies.balanced.published import BY_BETA, BY_METHOD, INDICES, MEASURES
 from wayforward_studies.balanced.run import BalancedReplication, BalancedRequest
@@ -78,6 +78,24 @@ def test_an_autoencoder_that_says_nothing_leads_to_one_place(tmp_path) -> None:
     assert page.name == "one-place-quick" and [t.title for t in page.tables] == ["synthetic"]
     ynn = next(r for r in page.rows if r["method"] == "cruds" and r["measure"] == "ynn")
     assert ynn["paper"] == 0.9968 and ynn["ours"] == 1.0
+
+
+def test_a_line_with_one_thing_changed(tmp_path) -> None:
+    """The method of the paper's line with that parameter and no other; judged beside the paper's number."""
+    it = study("synthetic", 0, 240)
+    usual, other = method_of("ebr beta=0.3", it), changed.replaced("ebr beta=0.3", it, {"beta": 0.6})
+    assert (usual.beta, other.beta) == (0.3, 0.6) and replace(other, beta=0.3) == usual
+    for setting, lines in changed.CHANGED.items():
+        for method, change in lines.values():
+            assert len(change) == 1
+            ((name, value),) = change.items()
+            assert getattr(method_of(method, study(setting, 0, 240)), name) != value
+    request = changed.ChangedRequest(datasets=("synthetic",), n=240, seeds=1, out=tmp_path)
+    page = changed.ChangedReplication(request).page("changed")
+    assert page.name == "changed-quick" and {row["method"] for row in page.rows} == set(
+        changed.CHANGED["synthetic"]
+    )
+    assert next(r["paper"] for r in page.rows if r["method"].startswith("ebr beta=0.1")) == 0.4836
 
 
 def test_theorems_hold_as_numbers():

@@ -219,6 +219,8 @@ def test_figures_are_read_by_their_quartiles() -> None:
     assert of_figure(3, level[:2])[0].holds is None
     # 1.96 x 1.2533 / 1.349 x 2 / 20, twice, at right angles
     assert of_figure(3, level[:2])[0].measured.endswith("+0.050 [-0.208, +0.308]")
+    nobody: Row = dict.fromkeys(("q25", "median", "q75"), None) | {"people": 0}
+    assert of_figure(3, [wider[0], wider[1] | nobody])[0].holds is None
     names = ("all 4 features", "hard limits at random", "soft, linear weights")
     some = quartiles(**dict(zip(names, ((-16.0, 2.0), (-18.0, 4.0), (-20.0, 2.0)), strict=True)))
     assert [check.holds for check in of_figure(8, some)] == [True, True, False, True]

@@ -45,8 +45,13 @@ def method_of(name: str, study: BalancedStudy) -> Method:
     return method(called, **_FORMS[called], **more)
 
 
-def answer(name: str, study: BalancedStudy) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(refused (n,) bool, found (n,) bool, everybody afterwards (n, d)): whoever has no option stays."""
+def answer(
+    name: str, study: BalancedStudy, by: Method | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(refused (n,) bool, found (n,) bool, everybody afterwards (n, d)): whoever has no option stays.
+
+    by: a method in place of the one behind the name.
+    """
     from wayforward.methods import recommend
     from wayforward.problem import Balanced, Problem
 
@@ -61,7 +66,8 @@ def answer(name: str, study: BalancedStudy) -> tuple[np.ndarray, np.ndarray, np.
             least_change=None,
         )
     refused = ~problem.reached(study.x)[0]
-    got = recommend(problem, study.x[refused], method=method_of(name, study), seed=study.seed, minimal=False)
+    by = method_of(name, study) if by is None else by
+    got = recommend(problem, study.x[refused], method=by, seed=study.seed, minimal=False)
     found = np.zeros(len(study.x), dtype=bool)
     found[refused] = got.found[:, 0]
     after = study.x.copy()

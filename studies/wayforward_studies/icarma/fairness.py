@@ -21,6 +21,7 @@ from wayforward.preferences import Preferences, privileged_at_random, privileged
 from wayforward_studies.icarma.measures import PerPerson, per_person
 from wayforward_studies.icarma.preferences import LEVELS, actionable_names, two_features
 from wayforward_studies.icarma.solvers import IcarmaStudy
+from wayforward_studies.pages import number
 from wayforward_studies.verdicts import Check, above_zero, all_of, difference, listed, with_interval
 
 SCENARIOS = ("baseline", "random", "income", "race")
@@ -205,7 +206,7 @@ def checks(fair: Fairness) -> Iterator[Check]:
 def intersectional(rows: Iterable[Mapping[str, Any]], measure: str) -> Iterator[Check]:
     """Do non-white women fare worst when limits go with race? From the rows; undecided as `checks` are."""
     means = {
-        row["group"]: Estimate(row["mean"], row["low"], row["high"], row["people"])
+        row["group"]: Estimate(number(row["mean"]), number(row["low"]), number(row["high"]), row["people"])
         for row in rows
         if (row["scenario"], row["measure"]) == ("race", measure)
     }

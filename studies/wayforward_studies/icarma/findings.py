@@ -427,8 +427,9 @@ def of_figure(number_: int, rows: Sequence[Row]) -> tuple[Check, ...]:
 
 def _quartile(row: Row, lower: bool) -> Estimate:
     """The median, or how far below it the lower quartile lies."""
-    n, first, middle, third = row["people"], row["q25"], row["median"], row["q75"]
-    half = (third - first) / math.sqrt(n) * (_LOWER if lower else _MEDIAN)
+    n = row["people"]
+    first, middle, third = (number(row[name]) for name in ("q25", "median", "q75"))
+    half = (third - first) / math.sqrt(max(n, 1)) * (_LOWER if lower else _MEDIAN)
     value = middle - first if lower else middle
     return Estimate(value, value - half, value + half, n)
 
