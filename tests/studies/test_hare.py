@@ -33,7 +33,7 @@ from wayforward_studies.hare.published import (
 from wayforward_studies.hare.run import HareReplication, HareRequest
 from wayforward_studies.hare.setting import HareData, make_setting
 from wayforward_studies.hare.study import ByDirection, HareStudy, measures
-from wayforward_studies.hare.tables import CaseResult, Value, checks, halves, judged, stated
+from wayforward_studies.hare.tables import CaseResult, Value, checks, halves, judged, left_out, stated
 
 # -- published numbers -------------------------------------------------------------------------------------------
 
@@ -207,6 +207,14 @@ def test_a_finding_that_hangs_on_cases_within_chance_is_undecided() -> None:
     assert found([0.58, None, None, None])[name].startswith(
         "undecided"
     )  # a single seed tells nothing of others
+
+
+def test_why_a_base_has_no_line() -> None:
+    """Its success is below .5 beyond chance with every classifier; or not."""
+    low, high, open_ = [0.1, 0.2, 0.15], [1.0, 1.0, 1.0], [0.1, 0.9, 0.2]
+    words = [[c.holds for c in left_out({"ann": low, "lr": some})] for some in (low, high, open_)]
+    assert words == [[True], [False], [None]] and left_out({}) == ()
+    assert left_out({"ann": [0.25, 0.35]})[0].measured == "success ANN 0.300"
 
 
 def test_lines_that_were_copied_have_no_verdict() -> None:

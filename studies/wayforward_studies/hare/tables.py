@@ -32,6 +32,7 @@ from wayforward_studies.verdicts import (
     all_of,
     half_of_prediction,
     half_width,
+    listed,
     of_all,
     opened,
 )
@@ -401,6 +402,21 @@ def _tested(name: str, statement: str, test: Test, ours: Values, paper: Values) 
     may = as_often(mine.sure + len(mine.open), theirs.held)
     does = as_often(mine.sure, theirs.held) and as_often(strict.sure, strict_theirs.held)
     return Check(name, statement, True if does else None if may else False, words)
+
+
+def left_out(success: Mapping[str, Sequence[float]]) -> tuple[Check, ...]:
+    """Why the paper has no line of CLUE on Adult, () without `success`: of each seed, by classifier."""
+    if not success:
+        return ()
+    known = {name.upper(): np.array(some) for name, some in success.items()}
+    return (
+        Check(
+            "CLUE on Adult",
+            "There is no line of it, as its success is too low (we read: below .5).",
+            all_of(_decided(0.5 - some) for some in known.values()),
+            f"success {listed({name: float(some.mean()) for name, some in known.items()})}",
+        ),
+    )
 
 
 def _some_of(cases: Sequence[HareCase]) -> str:
