@@ -36,7 +36,7 @@ def test_an_unknown_paper_is_answered_with_those_that_are_known() -> None:
     got = run("replicate", "nobody")
     assert got.exit_code == 2
     assert (
-        "There is no replication of 'nobody'. Known: icarma, hare, pear, balanced, study, mint, machines."
+        "There is no replication of 'nobody'. Known: icarma, hare, pear, balanced, study, mint, originals, machines."
         in got.output
     )
 
