@@ -201,7 +201,7 @@ def _plane(kind: str, n_made: int) -> Densities:
 def test_densities_integrate_to_one(kind, n_made, age):
     """Over a wide grid, numbers as shares of their range of 10; correlated numbers, whose mean follows x'_I."""
     density = _plane(kind, n_made)
-    step = 0.02 if n_made == 1 else 0.14
+    step = 0.02 if n_made == 1 else 0.2
     axis = np.arange(-14, 14, step)
     grid = np.stack(np.meshgrid(*[axis] * n_made, indexing="ij"), -1).reshape(-1, n_made)
     log = density.log_density(np.column_stack([np.full(len(grid), age), grid]))

@@ -25,7 +25,11 @@ class FittedFigure(Figure):
             _fit_axes(ax, renderer)
         for legend in list(self.legends):
             _fit_legend(self, legend, renderer)
-        super().draw(renderer)
+        # To save, matplotlib first asks for the layout with all drawing taken out, and then draws without one.
+        if engine is not None and "draw_path" in vars(renderer):
+            engine.execute(self)
+        else:
+            super().draw(renderer)
 
 
 def _fit_axes(ax: Axes, renderer: Any) -> None:
