@@ -237,7 +237,7 @@ class _Layers:
     ) -> tuple[list[Term], Floats, Floats, Floats]:  # fmt: skip
         """Weighted sums of numbers between bounds, with bounds; weights are cut, by how much is added to `off`."""
         reach = np.maximum(np.abs(low), np.abs(high))
-        bits = _BITS - np.ceil(np.log2(np.maximum(reach, 1e-9))).astype(int)
+        bits = _BITS + np.ceil(np.log2(np.maximum(reach, 1e-9))).astype(int)
         cut = np.ldexp(np.round(np.ldexp(weight, bits[:, None])), -bits[:, None])
         wrong = np.abs(weight - cut).T @ reach + np.abs(weight).T @ off
         if counted:
