@@ -173,7 +173,8 @@ def command(
             help="Beyond the paper; hare: printed, parts, steps, direction, between, alike, one-change, percentiles, "
             "strict-face, learned, noise, ensembles, causal; "
             "balanced: options, compliance, groups, limits, or all; as-run, as-run-tables, one-place, changed; "
-            "icarma: tried, tried-flow, tried-gmsc, rankings, profiles; originals: roar, mace, globe-ce; repeat.",
+            "icarma: tried, tried-flow, tried-gmsc, rankings, profiles; "
+            "originals: roar, mace, globe-ce, probe; repeat.",
         ),
     ] = None,
     fresh: Annotated[

@@ -73,6 +73,12 @@ ORIGINALS: tuple[Original, ...] = (
         "[its Table 3](originals/mace.md) for regression, on two of its tables and at second hand",
     ),
     Original(
+        ("probe",),
+        "in part",
+        "[its own rows of its Table 1](originals/probe.md), at second hand; no number of the methods beside it stands "
+        "in the texts that we have",
+    ),
+    Original(
         ("GLOBE-CE", "Recourse Summaries"),
         "in part",
         "[what the notebook of GLOBE-CE's authors prints](originals/globe-ce.md) of German Credit; no number of AReS' "

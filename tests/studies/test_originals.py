@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from wayforward.cli.app import app
 from wayforward_studies import causes
-from wayforward_studies.firsts import globe_ce, mace, roar
+from wayforward_studies.firsts import globe_ce, mace, probe, roar
 from wayforward_studies.firsts.original import cell
 from wayforward_studies.firsts.published import ORIGINALS
 from wayforward_studies.firsts.run import OriginalsReplication
@@ -130,6 +130,44 @@ def test_translations_are_those_of_rounded_one_hot_columns() -> None:
         rows = globe_ce.coded(after, numbers[refused] + number[s] * width, many)
         assert score[s] == pytest.approx(rows @ weight + model.constant, abs=1e-6)
         assert cost[s] == pytest.approx((after != level[refused]).sum(1) + np.abs(number[s]).sum())
+
+
+def test_tables_of_probe_have_the_records_columns() -> None:
+    """Numbers from 0 to 1 and two-valued columns; as many people as the record has."""
+    for name, (people, wide, two) in {
+        "compas": (6_172, 3, 4), "gmc": (115_527, 10, 0), "adult": (48_842, 6, 7)
+    }.items():  # fmt: skip
+        table = probe.data(name)
+        assert table.x.shape == (people, wide + two) and table.binary.sum() == two
+        assert (table.x.min(0) == 0).all() and (table.x.max(0) == 1).all()
+        assert set(np.unique(table.x[:, table.binary])) <= {0.0, 1.0}
+
+
+@pytest.mark.parametrize("kind", ["linear", "network"])
+def test_options_of_probe_meet_the_rate_and_no_more(kind: str) -> None:
+    """Scores and slopes are the model's; an option is the first on its way that is a yes within the rate."""
+    import torch
+
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(400, 3))
+    x[:, 2] = x[:, 2].round()
+    native = probe.trained(x, (x @ [2.0, -1.0, 0.5] > 0.8).astype(int), kind, 30, 32, 0)
+    model = probe.Scored.of(native)
+    rows = torch.tensor(x[:5], dtype=torch.float32, requires_grad=True)
+    odds = native(rows) @ torch.tensor([-1.0, 1.0])
+    odds.sum().backward()  # type: ignore[no-untyped-call]
+    assert model(x[:5]) == pytest.approx(odds.detach().numpy(), abs=1e-4)
+    assert rows.grad is not None and model.slope(x[:5]) == pytest.approx(rows.grad.numpy(), abs=1e-4)
+    people, binary = x[model(x) <= 0][:40], np.array([False, False, True])
+    after = probe.descend(model, people, binary)
+    rates = probe.rate(model(after), model.slope(after))
+    assert (model(after) > 0).all() and (rates <= probe.RATE).all() and np.isin(after[:, 2], (0, 1)).all()
+    if kind == "linear":
+        assert np.median(rates) > probe.RATE - 0.01  # small steps end at the target
+        counted = probe.undone(model, after, np.random.default_rng(1))
+        assert counted == pytest.approx(rates, abs=0.06)
+        wide = probe.descend(model, people, binary, step=0.05)
+        assert np.median(probe.rate(model(wide), model.slope(wide))) < np.median(rates)
 
 
 @pytest.mark.parametrize("name", ORIGINALS)

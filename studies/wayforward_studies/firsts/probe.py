@@ -34,15 +34,12 @@ TRAINING = {
 }  # fmt: skip
 
 MEASURES = ("accuracy", "share with recourse", "invalidation", "cost")
-AS_RUN, FREE, FAST, HALF, LIBRARY = (
-    "equations", "binaries not rounded", "steps of .05", "towards .55", "wayforward's probe"
+AS_RUN, FREE, FAST, DEAR, HALF, LIBRARY = (
+    "equations", "binaries not rounded", "steps of .05", "a price of 1", "towards .55", "wayforward's probe"
 )  # fmt: skip
 WAYS: dict[str, dict[str, Any]] = {
-    AS_RUN: {},
-    FREE: {"rounded": False},
-    FAST: {"step": 0.05},
-    HALF: {"target": 0.55},
-}
+    AS_RUN: {}, FREE: {"rounded": False}, FAST: {"step": 0.05}, DEAR: {"price": 1.0}, HALF: {"target": 0.55}
+}  # fmt: skip
 LIBRARY_PEOPLE = 100  # of a seed, whom the library's method answers
 
 
@@ -177,11 +174,12 @@ def descend(
     rounded: bool = True,
     step: float = STEP,
     target: float = 1.0,
+    price: float = PRICE,
 ) -> np.ndarray:
     """Where Adam leads each row (m, d): cross-entropy, a falling price on distance, a hinge on the rate.
 
-    A row ends where the model says yes and the rate is met; NaN where it never is. rounded: two-valued columns are read
-    as 0 or 1, by which of them is nearer.
+    A row ends where the model says yes and the rate is met; NaN where it never is. step: Adam's rate. target: the
+    chance of a yes that the cross-entropy seeks. rounded: two-valued columns are read as the nearer of 0 and 1.
     """
     out = np.full(x.shape, np.nan)
     live, now, start = np.arange(len(x)), x.copy(), x
@@ -208,8 +206,8 @@ def descend(
         pushed = pushed + (undone > RATE) * np.exp(-0.5 * (score / spread) ** 2) / (
             np.sqrt(2 * np.pi) * spread
         )
-        price = PRICE * max(1 - (t - 1) // ROUNDS / LENGTH, 0)
-        down = price * np.sign(now - start) - pushed[:, None] * slope
+        share = max(1 - (t - 1) // ROUNDS / LENGTH, 0)
+        down = share * price * np.sign(now - start) - pushed[:, None] * slope
         first = 0.9 * first + 0.1 * down
         second = 0.999 * second + 0.001 * down**2
         now = now - step * first / (1 - 0.9**t) / (np.sqrt(second / (1 - 0.999**t)) + 1e-8)
