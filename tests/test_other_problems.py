@@ -13,6 +13,7 @@ from wayforward.evaluate.robustness import robustness
 from wayforward.impact.honesty.family import family
 from wayforward.impact.segregation.change import before_after
 from wayforward.impact.summaries import summarize
+from wayforward.methods.kinds import kinds_beside
 from wayforward.preferences import Preferences
 from wayforward.problem.cost import cost_named
 from wayforward.problem.rounding import rounded
@@ -71,6 +72,45 @@ def test_a_proof_under_other_wishes_is_none(old, x):
     assert evaluate(got, old).outcomes["NONE_EXISTS"] == 3
     assert evaluate(got, old, preferences=held.take(np.arange(3))).outcomes["NONE_EXISTS"] == 3
     assert evaluate(got, old, preferences=Preferences.none(old.schema, 3)).outcomes["NONE_EXISTS"] == 0
+
+
+def also_by_debt():
+    """Yes to savings of 3, or to a debt of at most 4: it says of these people, and of their plans, what `old` says."""
+    of = schema()
+    model = wf.wrap(lambda rows: (rows[:, 0] >= 3) | (rows[:, 1] <= 4), of, output="label")
+    return wf.Problem(of, model, wf.Target(True))
+
+
+def test_a_bound_of_a_model_with_the_same_scores_is_no_proof_here(old, x, tmp_path):
+    """Letters told that any other plan takes as much effort, proved, where a ninth of it is enough."""
+    other = also_by_debt()
+    told = wf.recommend(old, x[:1], certify=True)
+    assert told.proved_cheapest.all() and "this was proved" in letter(old, told, 0, reasons=False)
+    for answer in kept(told, tmp_path):
+        got = answer.as_of(other)
+        np.testing.assert_array_equal(got.action, told.action)
+        assert got.bound[0, 0] == pytest.approx(1 / 9) and not got.proved_cheapest.any()
+        assert "this was proved" not in letter(other, answer, 0, reasons=False)
+        assert evaluate(answer, other)["proved_cheapest"].value == 0
+        assert answer.as_of(problem()).proved_cheapest.all()  # proved anew
+
+
+def test_how_near_the_boundary_a_plan_is_is_worked_out_by_the_problem_at_hand(x, tmp_path):
+    """A file knew it of its own model, which has the same scores and no other yes nearby."""
+    of = schema()
+    edge = wf.wrap(lambda rows: np.asarray(rows)[:, 0] == 3, of, output="label")
+    narrow = wf.Problem(of, edge, wf.Target(True))
+    for answer in kept(wf.recommend(narrow, x[:1]), tmp_path):
+        assert (
+            answer.as_of(problem()).margin[0, 0]
+            == wf.recommend(problem(), x[:1]).margin[0, 0]
+            != answer.margin[0, 0]
+        )
+
+
+def test_plans_beside_those_of_another_problem_have_no_bound_of_its(old, x):
+    told = wf.recommend(old, x[:1], certify=True)
+    assert not kinds_beside(also_by_debt(), told, [0], ("cheapest", "fewest")).proved_cheapest.any()
 
 
 def test_a_bound_of_another_model_says_nothing_of_plans_here(old, x):

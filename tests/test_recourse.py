@@ -78,6 +78,22 @@ def test_parts_and_wholes(answer):
         answer[30]
 
 
+def test_wishes_of_a_part_stay_beside_people_without_any(answer):
+    """Beside people without wishes everybody's were forgotten: frozen features, and weights that costs count with."""
+    more = recommend(answer.problem, answer.x[:5], k=2)
+    for parts, start in (([answer, more], 0), ([more, answer], 5)):
+        again = Recourse.concat(parts).preferences
+        np.testing.assert_array_equal(again.frozen[start : start + 30], answer.preferences.frozen)
+        np.testing.assert_array_equal(again.weight[start : start + 30], answer.preferences.weight)
+        assert not again.take(np.setdiff1d(np.arange(35), np.arange(start, start + 30))).any_wish
+
+
+@pytest.mark.parametrize("ending", ["json", "parquet"])
+def test_answers_to_nobody_are_read_back(answer, tmp_path, ending):
+    again = Recourse.load(answer[:0].save(tmp_path / f"nobody.{ending}"))
+    assert (again.n, again.k, again.schema) == (0, 2, answer.schema)
+
+
 def test_the_frame_has_a_row_for_every_person_and_option(answer):
     frame = answer.to_frame(exact=True)
     assert len(frame) == 60 and list(frame["person"][:4]) == [0, 0, 1, 1]

@@ -66,6 +66,15 @@ def test_infer_reads_every_kind_off_any_table_library(library):
     assert (schema["age"].low, schema["age"].high, schema["age"].bounds) == (20, 50, "observed")
 
 
+@pytest.mark.parametrize(("scale", "step"), [(1e-12, None), (1e-8, None), (1.0, 0.01)])
+def test_a_step_is_no_longer_than_where_people_stand(scale, step):
+    """Numbers next to zero were all taken for multiples of .1, so that nothing else could be reached: "proved"."""
+    values = np.round(np.random.default_rng(0).normal(size=50), 2)
+    assert Schema.infer(pd.DataFrame({"a": values * scale})).features[0].step == step
+    assert Schema.infer(pd.DataFrame({"a": 3.5 + values * scale})).features[0].step == step
+    assert Schema.infer(pd.DataFrame({"a": [0.5] * 9})).features[0].step == 0.1
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_encode_and_decode_are_inverse(library):
     native = convert(table().astype({"school": str}), library)

@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -20,6 +21,7 @@ from typing import Any, NoReturn, TextIO
 from wayforward.errors import DataError, FileFormatError, WayforwardError, WriteError, shown
 
 MOST_CHARACTERS = 1_000_000  # of a file that people write by hand
+_HALF = re.compile(r"\.(.{1,80})\.[0-9a-f]{16}(\.[^.]*)?", re.DOTALL)  # what `written` writes to
 
 
 def check_size(text: str, name: str, most: int = MOST_CHARACTERS) -> str:
@@ -241,9 +243,13 @@ def written(path: str | Path, *, private: bool = False) -> Iterator[Path]:
             yield place
         return
     fresh = place.with_name(f".{place.stem[:80]}.{secrets.token_hex(8)}{place.suffix}")
+    held = None
     try:
         with place_of(path):
-            os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666))
+            held = os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666)
+            if not _locked(held):  # where no file is held an open one may be in the way
+                os.close(held)
+                held = None
             yield fresh
             if place.exists() and not private:
                 shutil.copymode(place, fresh)
@@ -255,6 +261,37 @@ def written(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             fresh.unlink(missing_ok=True)
+        if held is not None:
+            os.close(held)
+
+
+def _locked(file: int) -> bool:
+    """Hold an open file for this process; False where another one does, or where no file can be held."""
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def sweep(folder: Path, ours: Callable[[str], object]) -> None:
+    """Delete what `written` left half in a folder when it was killed, of files whose name, cut to 80 characters before
+    its ending, is `ours`. What somebody writes at this moment is held, and stays."""
+    with suppress(OSError):
+        for file in list(os.scandir(folder)):
+            half = _HALF.fullmatch(file.name)
+            name = half and half[1] + (half[2] or "")
+            if not name or not ours(name) or not file.is_file(follow_symlinks=False):
+                continue
+            with suppress(OSError):
+                held = os.open(file.path, os.O_RDONLY | os.O_NOFOLLOW)
+                try:
+                    if _locked(held):
+                        os.unlink(file.path)
+                finally:
+                    os.close(held)
 
 
 @contextmanager

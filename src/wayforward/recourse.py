@@ -458,10 +458,14 @@ class Recourse:
             price = sum(room["moved"] * room["price"] for room in rooms) / max(moved, 1)
             meta["room"] = {**meta["room"], "moved": moved, "price": price}
         wishes = None
-        if all(part.preferences is not None for part in parts):
+        if any(part.preferences is not None for part in parts):
             from wayforward.preferences import Preferences
 
-            wishes = Preferences.concat([part.preferences for part in parts if part.preferences is not None])
+            schema = next(part.preferences.schema for part in parts if part.preferences is not None)
+            wishes = Preferences.concat(
+                Preferences.none(schema, part.n) if part.preferences is None else part.preferences
+                for part in parts
+            )
         # of several problems none can speak for all
         problem = first.problem if all(part.problem is first.problem for part in parts) else None
         return replace(first, **joined, preferences=wishes, meta=meta, problem=problem)
@@ -690,7 +694,8 @@ class Recourse:
 
     def as_of(self, problem: Any) -> Recourse:
         """These answers as the problem's own: themselves where it judged them, or where it finds the same of everybody
-        and every option, by its model, its limits, its world and its cost; else `judged_by` it.
+        and every option, by its model, its limits, its world and its cost; else `judged_by` it. What is said of other
+        rows, bounds and margins, is worked out by this problem: bounds where there were some, by as many boxes.
 
         For whoever is given answers and a problem: a file does not say which model it is of.
         Raises: DataError for a problem with other features.
@@ -698,7 +703,18 @@ class Recourse:
         if self.problem is problem and not self.unchecked:
             return self
         got = self.judged_by(problem)
-        return replace(self, problem=problem) if not self.unchecked and self._agrees_with(got) else got
+        if self.unchecked or not self._agrees_with(got):
+            return got
+        # a model that says the same of these rows may say something else of all others
+        unknown = np.full((self.n, self.k), np.nan)
+        mine = replace(self, problem=problem, bound=unknown, known_margin=unknown)
+        who = np.flatnonzero(np.isfinite(self.bound[:, 0]))
+        if not who.size:
+            return mine
+        boxes = {"boxes": self.meta["certified"]} if is_whole(self.meta.get("certified"), 1) else {}
+        bound = np.full(self.n, np.nan)
+        bound[who] = hook("methods.certificates:certified")(mine[who], **boxes).bound[:, 0]
+        return mine.with_bound(bound)
 
     def _agrees_with(self, got: Recourse) -> bool:
         """Do these answers say what a problem finds that judged the same people and options, `got`?"""
@@ -713,7 +729,8 @@ class Recourse:
         ):
             return False
         numbers = [
-            (getattr(self, name)[self.found], getattr(got, name)[self.found]) for name in ("cost", "score")
+            (getattr(self, name)[self.found], getattr(got, name)[self.found])
+            for name in ("cost", "score", "chance")
         ]
         if self.score_before.size:
             numbers.append((self.score_before[self.readable], got.score_before[self.readable]))
@@ -905,7 +922,7 @@ class Recourse:
         schema = Schema.from_dict(data["schema"])
         for name, values in data.get("carried", {}).items():
             carried.keys_of(values, schema[name], "saved", again=True)
-        return cls._restored(data, numbers, _outcomes(data["outcome"]), data, named)
+        return cls._restored(data, numbers, _outcomes(data["outcome"], data["k"]), data, named)
 
     def _to_parquet(self, path: Path) -> None:
         pa = require("pyarrow", extra="frames")
@@ -1004,7 +1021,7 @@ class Recourse:
         names = header.get("ids") or []
         ids = names, [table.column(f"id.{name}").to_pylist()[::k] for name in names]
         return cls._restored(
-            header, numbers, _outcomes(column("outcome").reshape(-1, k)), own, ids if names else None
+            header, numbers, _outcomes(column("outcome").reshape(-1, k), k), own, ids if names else None
         )
 
     def _repr_html_(self) -> str:
@@ -1158,8 +1175,8 @@ def _arrow_error() -> type[Exception]:
     return found
 
 
-def _outcomes(names: Any) -> np.ndarray:
-    out = np.empty((len(names), len(names[0])), dtype=object)
+def _outcomes(names: Any, k: int) -> np.ndarray:
+    out = np.empty((len(names), k), dtype=object)
     for i, row in enumerate(names):
         out[i] = [Outcome[name] for name in row]
     return out

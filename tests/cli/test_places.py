@@ -26,6 +26,7 @@ from wayforward.cli.places import (
     is_path,
     own_files,
     require_own_files,
+    require_parts,
     use_of,
 )
 from wayforward.cli.remote import remote_app
@@ -117,6 +118,21 @@ def test_no_two_outputs_at_one_place_and_none_at_an_input(name, tmp_path, monkey
                     apart(context(name, **{output.name: "folder/x.json", source.name: "folder"})).__enter__()
     assert Path("a.json").read_text() == "mine"
     assert {file.name for file in tmp_path.iterdir()} == {"a.json", "link.json", "hard.json", "folder"}
+
+
+def test_a_folder_of_parts_that_its_command_takes_away_just_now_is_no_trouble(tmp_path, monkeypatch):
+    """Another command that ended at this moment made this one end with a traceback."""
+    folder = tmp_path / "a.json.parts"
+    folder.mkdir()
+    look = Path.iterdir
+
+    def gone(self: Path) -> Iterator[Path]:
+        folder.rmdir()
+        return look(self)
+
+    monkeypatch.setattr(Path, "iterdir", gone)
+    require_parts(folder)
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if OUTPUTS[name]])
@@ -343,6 +359,21 @@ def test_what_a_killed_command_wrote_is_written_again(tmp_path):
     (out / ".begun-by-wayforward").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(FileFormatError, match=r"'out' holds a.txt, .begun-by-wayforward, which"):
         require_own_files(out, names)
+
+
+def test_what_a_killed_command_left_half_beside_its_output_does_not_stay(shell: Shell):
+    """The plans of people in a hidden file that nothing took away."""
+    left = [
+        shell.folder / f".{name}" for name in ("n.e113f47a648d86fb.json", "my-table.v2.e113f47a648d86fb.csv")
+    ]
+    other = [
+        shell.folder / f".{name}"
+        for name in ("n.mine.json", "m.e113f47a648d86fb.json", "n.e113f47a648d86fb.csv")
+    ]
+    for file in left + other:
+        file.write_text("half")
+    shell(f"{ASK} --n 3 --json n.json --csv my-table.v2.csv")
+    assert not any(file.exists() for file in left) and all(file.exists() for file in other)
 
 
 def test_a_pipe_that_nobody_reads_is_told_before_the_work(tmp_path, monkeypatch):

@@ -171,3 +171,25 @@ def test_the_affine_bound_is_above_the_network():
         score = net.margin(base, row)
         np.testing.assert_allclose(score, form.margin(row)[:, 0], atol=1e-9)
         assert (score <= total + 1e-9).all()
+
+
+@pytest.mark.parametrize("model", ["lr", "mlp"])
+def test_who_stands_between_two_steps_is_bounded_at_once(model):
+    """A box from where they stand to the next step was split into itself until no more boxes were allowed."""
+    schema = Schema(
+        (
+            Feature(name="a", kind="integer", low=1, high=7, step=2),
+            Feature(name="b", kind="integer", low=0, high=9),
+        )
+    ).with_rules("exactly 1 change")
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.choice([1, 3, 5, 7], 200), rng.integers(0, 10, 200)]).astype(float)
+    fitted = train(model, schema, table, (table @ [1.0, 1.0] > 9).astype(int))
+    problem = Problem(schema, fitted, Target(1), data=table)
+    x = np.array([[2.0, 3.0], [4.0, 1.0], [6.0, 0.0], [2.0, 0.0]])
+    people = problem.population(x[~problem.reached(x)[0]])
+    acts = [(a, np.nan) for a in (1, 3, 5, 7)] + [(np.nan, b) for b in range(10)]
+    best = problem.check(people.x, np.tile(np.array(acts), (people.n, 1, 1)), 1).cost[:, 0]
+    assert np.isfinite(best).any()
+    found = RelaxedBoxes.of(problem).least_cost(people, np.full(people.n, 1e9), 300)
+    np.testing.assert_allclose(found, np.minimum(best, 1e9), rtol=1e-6)

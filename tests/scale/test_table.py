@@ -14,6 +14,7 @@ import pytest
 import wayforward as wf
 from wayforward.errors import DataError, FileFormatError, MethodError, PreferencesError, WorkerError
 from wayforward.methods import method
+from wayforward.plain_files import written
 from wayforward.recourse import Recourse
 from wayforward.scale import Answers, ShardSettings, answer_shard, evaluate_table
 from wayforward.testing import case
@@ -146,6 +147,30 @@ def test_a_run_goes_on_with_the_shards_that_are_missing(
     assert answered[5:] == [1, 3] and _files(answers.folder) == before
     go()
     assert len(answered) == 7
+
+
+def test_what_a_killed_run_left_half_stops_none_and_does_not_stay(
+    fitted: Any, frame: pd.DataFrame, whole: Recourse, tmp_path: Path
+) -> None:
+    """Killed as it began it found "no folder of answers"; plans of a killed shard stayed beside the others."""
+    out = tmp_path / "answers"
+    out.mkdir()
+    ask: dict[str, Any] = {"k": 2, "seed": 4, "rows_per_shard": 25}
+    (out / ".manifest.de33103f215982be.json").write_text("{")  # as `written` names it
+    wf.recommend_table(fitted, frame, out, **ask)
+    half = [
+        out / "answers/.part-000001.57bb77558cb8815c.parquet",
+        out / "entries/.part-000000.57bb77558cb8815c.json",
+    ]
+    own = [out / "answers/.part-000001.mine.parquet", out / "entries/.mine.57bb77558cb8815c.json"]
+    for file in half + own:
+        file.write_text("half")
+    with written(out / "entries/part-000001.json") as now:
+        now.write_text((out / "entries/part-000001.json").read_text())
+        _same(
+            wf.recommend_table(fitted, frame, out, **ask), whole
+        )  # takes nothing away that is being written
+    assert not any(file.exists() for file in half) and all(file.exists() for file in own)
 
 
 def test_another_question_is_refused_and_what_differs_is_named(

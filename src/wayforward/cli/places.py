@@ -26,6 +26,7 @@ from wayforward.plain_files import (
     place_of,
     read_json,
     read_text,
+    sweep,
     write_text,
 )
 
@@ -351,6 +352,7 @@ def _alone(path: Path) -> Iterator[Path | None]:
     folder = folder_beside(place)
     inside = place.is_dir() and not os.access(place.parent, os.W_OK)
     held = _hold_itself(place) if inside else hold(folder)
+    sweep(place.parent, {place.stem[:80] + place.suffix}.__contains__)
     try:
         yield folder
     finally:
@@ -385,7 +387,10 @@ def _reader_of(pipe: Path) -> Iterator[None]:
 
 def _are_parts(folder: Path) -> bool:
     """True if a folder has nothing in it that is not of this module."""
-    return all(OURS.fullmatch(file.name) and not file.is_symlink() for file in folder.iterdir())
+    try:
+        return all(OURS.fullmatch(file.name) and not file.is_symlink() for file in folder.iterdir())
+    except FileNotFoundError:  # whoever wrote there is done just now
+        return True
 
 
 def require_parts(folder: Path) -> None:

@@ -169,7 +169,7 @@ def kinds_beside(
     """
     from wayforward.methods.registry import METHODS
 
-    chosen, some = _checked(problem, kinds), recourse[np.asarray(who, dtype=np.int64)]
+    chosen, some = _checked(problem, kinds), recourse[np.asarray(who, dtype=np.int64)].as_of(problem)
     if not some.readable.any():
         return some
     method = METHODS.find(recourse.method)(**recourse.meta.get("parameters", {}))

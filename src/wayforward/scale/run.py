@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -27,7 +28,7 @@ from wayforward.errors import (
 )
 from wayforward.methods import Method, chosen_method
 from wayforward.methods.base import versions
-from wayforward.plain_files import as_path, make_folder, name_of, write_text, written
+from wayforward.plain_files import as_path, make_folder, name_of, sweep, write_text, written
 from wayforward.public import public
 from wayforward.scale.answers import MANIFEST, Answers
 from wayforward.scale.identity import digest, method_digest
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from wayforward.preferences import Preferences
     from wayforward.problem import Problem
 
+_SHARD = re.compile(r"part-\d+\.(parquet|json)")
 Progress = Callable[[int, int | None], None]  # (people done, people in all or None where nobody knows)
 
 
@@ -230,6 +232,9 @@ def _begin(
         for part in (ANSWERS, PROBLEMS, ENTRIES, PEOPLE):
             shutil.rmtree(folder / part, ignore_errors=True)
         file.unlink()
+    sweep(folder, {MANIFEST}.__contains__)
+    for part in (ANSWERS, PROBLEMS, ENTRIES):
+        sweep(folder / part, _SHARD.fullmatch)
     if file.is_file():
         answers = Answers.open(folder)
         _compare(answers.manifest["question"], question, folder)

@@ -137,7 +137,8 @@ def _infer_number(name: str, values: np.ndarray, gone: bool, rows: int) -> Featu
         )
     for decimals in range(1, 5):
         scaled = values * 10**decimals
-        if (np.abs(scaled - np.round(scaled)) < 1e-6).all():
+        within = low == high or 10.0**-decimals <= (high - low) * (1 + 1e-9)  # else all would be one point
+        if within and (np.abs(scaled - np.round(scaled)) < 1e-6).all():
             step: float | None = 10.0**-decimals
             break
     else:

@@ -415,7 +415,7 @@ class RelaxedBoxes:
             full = schema.round(np.where(np.arange(schema.d) == f[:, None], cut[:, None], 0.0))[rows, f]
             under = np.where(full > cut, full - step, full)
             over = under + step
-            over = np.where((mine > under) & (mine < over) & (mine >= one.low[rows, f]), mine, over)
+            over = np.where((mine > under) & (mine < over) & (mine > one.low[rows, f]), mine, over)
             one.high[rows, f] = np.where(np.isnan(step), cut, np.maximum(under, one.low[rows, f]))
             two.low[rows, f] = np.where(np.isnan(step), cut, np.minimum(over, two.high[rows, f]))
             parts += [one, two]
