@@ -61,6 +61,8 @@ def test_one_group_alone_compares_nothing() -> None:
     """A clear error."""
     with pytest.raises(DataError, match="nothing to compare"):
         Groups.of("sex", ["f", "f"])
+    with pytest.raises(DataError, match=r"has 1 group \(3 of 4 people have no label\), so there"):
+        Groups.of("sex", ["f", None, None, None])
     with pytest.raises(DataError, match="no feature 'sex'"):
         Groups.of("sex", np.zeros((2, 9)), case("linear", "independent", 0, 40).problem.schema)
 
@@ -69,7 +71,7 @@ def test_two_groups_of_one_name_are_none() -> None:
     """The first one's figures were told of the second."""
     with pytest.raises(DataError, match="two groups called 'a'"):
         Groups("g", ("a", "a"), np.array([0, 1]))
-    with pytest.raises(DataError, match="'empty' has 0 groups, so"):
+    with pytest.raises(DataError, match="'empty' has 0 groups .*, so"):
         Groups.of("empty", [None, None])
     one, two = Groups.of("x", ["a", "a and b"]), Groups.of("y", ["b and c", "c"])
     assert one.cross(two).names[0] == "a and b and c" and len(set(one.cross(two).names)) == 4

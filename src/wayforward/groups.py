@@ -60,8 +60,10 @@ class Groups:
             )
         if len(self.names) < 2:
             groups = "group" if len(self.names) == 1 else "groups"
+            lacking = int((member < 0).sum())
+            others = f" ({lacking:,} of {member.size:,} people have no label)" if lacking else ""
             raise DataError(
-                f"'{self.name}' has {len(self.names)} {groups}, so there is nothing to compare. "
+                f"'{self.name}' has {len(self.names)} {groups}{others}, so there is nothing to compare. "
                 "Give an attribute with two groups or more."
             )
 

@@ -503,3 +503,18 @@ NONE = Preferences.none(SCHEMA, 3)
 def test_the_errors_name_the_feature_and_the_person(make: object, words: str) -> None:
     with pytest.raises(PreferencesError, match=words):
         make()  # type: ignore[operator]
+
+
+def test_a_wish_about_a_name_that_several_people_have_is_nobodys() -> None:
+    """It was the last one's alone."""
+    wish = [{"person": "A", "feature": "income", "can": "no"}]
+    with pytest.raises(PreferencesError, match="'A', and several people are called that"):
+        Preferences.from_table(SCHEMA, wish, people=["A", "B", "A"])
+    assert Preferences.from_table(SCHEMA, wish, people=("B", "A", "C", "C")).frozen[1].any()
+
+
+@pytest.mark.parametrize("read", [Preferences.from_table, Preferences.from_yes_no])
+def test_a_column_that_is_there_twice_is_named(read: Callable[..., Preferences]) -> None:
+    table = pd.DataFrame([[0, "no", "yes"]], columns=["person", "can", "can"])
+    with pytest.raises(PreferencesError, match="can"):
+        read(SCHEMA, table)

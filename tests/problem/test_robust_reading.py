@@ -86,6 +86,8 @@ def test_several_must_all_hold():
         ("models:1_0", "'1_0' of 'models' is not a whole number"),
         ("noise:\u0663", "is not a number"),
         ("noise:0.02,draws=999999999", "more than memory holds"),
+        ("noise:9", "sigma=9.0 is no share of a range. Give 0 to 1"),  # 9 % was meant
+        ("stable:0.5,sigma=9", "sigma=9.0 is no share"),
     ],
 )
 def test_what_is_wrong_is_named(text, words):

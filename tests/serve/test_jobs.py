@@ -95,6 +95,14 @@ def test_a_job_that_went_silent_is_taken_up_again_and_ends_once(services, model,
     assert state(services, id).status == DONE
 
 
+def test_a_job_of_a_killed_process_goes_on_although_the_clock_was_set_back(services, model, people):
+    id = services.jobs.start("plans", model, {}, people, user(services))
+    assert services.jobs.claim("dead") == id
+    with services.database.session() as session:
+        session.get(Job, id).beat = now() + timedelta(days=1)
+    assert services.jobs.claim("next") == id and services.jobs.claim("third") is None
+
+
 def test_a_job_that_always_breaks_is_given_up(services, model, people):
     id = services.jobs.start("plans", model, {}, people, user(services))
     for _ in range(3):

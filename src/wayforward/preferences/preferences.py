@@ -473,7 +473,7 @@ class Preferences:
         return replace(self, weight=weight)
 
     def at_most(self, changes: npt.ArrayLike, who: Who = None) -> Preferences:
-        """Nobody of `who` changes more than so many features."""
+        """Nobody of `who` changes more than so many features; of two numbers the later holds."""
         most = self.most.astype(np.float64)
         rows = self._rows(who)
         most[rows] = _as_numbers(changes, "max_changes is", len(rows))

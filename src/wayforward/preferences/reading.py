@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,8 +44,12 @@ def read_answers(schema: Schema, answers: Any, what: str, *, yes_no: bool = Fals
     """Return (n, d) numbers, NaN where there is no answer, and which entries were queried."""
     if hasattr(answers, "columns") and not isinstance(answers, np.ndarray):
         import narwhals as nw
+        from narwhals.exceptions import DuplicateError
 
-        frame = nw.from_native(answers, eager_only=True)
+        try:
+            frame = nw.from_native(answers, eager_only=True)
+        except DuplicateError as error:
+            raise PreferencesError(f"The table of {what} cannot be read: {error}") from None
         answers = {name: frame[name].to_list() for name in frame.columns}
     if isinstance(answers, Mapping):
         columns = {}
@@ -204,6 +209,7 @@ def table_rows(table: Any) -> list[dict[str, Any]]:
         rows = [dict(row) for row in table]
     else:
         import narwhals as nw
+        from narwhals.exceptions import DuplicateError
 
         try:
             rows = list(nw.from_native(table, eager_only=True).iter_rows(named=True))
@@ -212,6 +218,8 @@ def table_rows(table: Any) -> list[dict[str, Any]]:
                 f"{shown(table)} is no table of wishes. Give a CSV file, a table, or a list of rows, each "
                 "{column: value}."
             ) from None
+        except DuplicateError as error:
+            raise PreferencesError(f"The table of wishes cannot be read: {error}") from None
     return [{k: v for k, v in row.items() if not _empty(v)} for row in rows]
 
 
@@ -264,6 +272,7 @@ def _cell_value(cell: str, value: Any, name: str, line: int) -> Any:
 def people_numbers(rows: list[dict[str, Any]], people: Sequence[Any] | None) -> list[int]:
     """Return the row number of the person that each row is about; `people` lists what the table calls them."""
     known = None if people is None else {str(person): i for i, person in enumerate(people)}
+    twice = {name for name, count in Counter(map(str, () if people is None else people)).items() if count > 1}
     numbers = []
     for line, row in enumerate(rows):
         person = row.get("person")
@@ -274,6 +283,11 @@ def people_numbers(rows: list[dict[str, Any]], people: Sequence[Any] | None) -> 
         if known is not None:
             if str(person) not in known:
                 raise PreferencesError(f"Row {line} of the wishes is about a person who is not in `people`.")
+            if str(person) in twice:
+                raise PreferencesError(
+                    f"Row {line} of the wishes is about {shown(person)}, and several people are called that. Leave "
+                    "`people` out and give row numbers, from 0."
+                )
             numbers.append(known[str(person)])
             continue
         value = _number(person, "person", line)

@@ -143,7 +143,8 @@ class Jobs:
     def _take(self, worker: str) -> tuple[str | None, bool]:
         """(the next job, or None; is it over with that?)."""
         with self.database.session() as session:
-            silent = or_(Job.beat.is_(None), Job.beat < now() - _SILENT)
+            # a beat of later than now is from before the clock was set back
+            silent = or_(Job.beat.is_(None), Job.beat < now() - _SILENT, Job.beat > now() + _SILENT)
             chosen = (
                 select(Job)
                 .where(or_(Job.status == WAITING, Job.status.in_((RUNNING, STOPPING)) & silent))

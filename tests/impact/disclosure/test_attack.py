@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
 import wayforward as wf
@@ -110,7 +111,19 @@ def test_the_area_under_the_curve_is_the_share_of_pairs() -> None:
     assert auc(one, other).value == pytest.approx(pairs)
     assert auc(one, one).value == pytest.approx(0.5)
     assert auc(other + 10, other).value == 1.0
-    assert auc(other + 10, other).low == 1.0
+
+
+@pytest.mark.parametrize(("apart", "n"), [(2.5, 10), (3.5, 20)])
+def test_an_area_of_one_is_not_told_as_certain(apart: float, n: int) -> None:
+    """DeLong's interval has no width there: of 1,000 draws 63 and 60 % held the true area, ours hold 85 % and more."""
+    rng, true = np.random.default_rng(0), norm.cdf(apart / np.sqrt(2))
+    drawn = [auc(rng.normal(apart, 1, n), rng.normal(0, 1, n)) for _ in range(300)]
+    assert np.mean([one.low <= true <= one.high for one in drawn]) > 0.85
+    assert all(one.low < one.high for one in drawn)
+    assert auc(np.ones(10), np.zeros(10)).low == pytest.approx(0.8, abs=0.001)  # Newcombe's method 5
+    assert auc(np.zeros(10), np.ones(10)).high == pytest.approx(0.2, abs=0.001)
+    few = auc(np.ones(1), np.zeros(30))
+    assert few.low < 0.5 < few.value == few.high
 
 
 def test_true_positives_allow_one_false_alarm_in_a_thousand() -> None:

@@ -23,6 +23,7 @@ from wayforward.shapes import Floats, People, PerPerson, Rows
 
 FALSE_POSITIVES = 0.001
 _BLOCK = 1 << 22
+_Z = 1.959964  # of a 95 % interval
 
 
 @public
@@ -54,9 +55,11 @@ def membership(score: str, members: Floats, outsiders: Floats) -> Membership:
 
 
 def auc(members: Floats, outsiders: Floats) -> Estimate:
-    """Return the area under the curve with a 95 % interval.
+    """Return the area under the curve with a 95 % interval: DeLong's, or Newcombe's (method 5) where that has none,
+    as of members who are all above everybody else, or of one.
 
-    Source: E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson (1988), Biometrics 44(3).
+    Sources: E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson (1988), Biometrics 44(3); R. G. Newcombe (2006),
+    Statistics in Medicine 25(4).
     """
     m, n = len(members), len(outsiders)
     if not m or not n:
@@ -64,9 +67,22 @@ def auc(members: Floats, outsiders: Floats) -> Estimate:
     above = _placements(members, outsiders)  # (m,) share of outsiders below each member
     below = 1 - _placements(outsiders, members)
     value = float(above.mean())
-    var = (above.var(ddof=1) / m if m > 1 else 0.0) + (below.var(ddof=1) / n if n > 1 else 0.0)
-    half = 1.959964 * float(np.sqrt(var))
+    var = above.var(ddof=1) / m + below.var(ddof=1) / n if min(m, n) > 1 else 0.0
+    if var <= 0.0:
+        return Estimate(value, _newcombe(value, 0.0, m, n), _newcombe(value, 1.0, m, n), m + n)
+    half = _Z * float(np.sqrt(var))
     return Estimate(value, max(0.0, value - half), min(1.0, value + half), m + n)
+
+
+def _newcombe(value: float, end: float, m: int, n: int) -> float:
+    """The area farthest from `value` towards `end` (0 or 1) by which it is still explained."""
+    near, far = value, end
+    for _ in range(60):
+        middle = (near + far) / 2
+        spread = 1 + ((m + n) / 2 - 1) * ((1 - middle) / (2 - middle) + middle / (1 + middle))
+        explained = (value - middle) ** 2 <= _Z**2 * middle * (1 - middle) * spread / (m * n)
+        near, far = (middle, far) if explained else (near, middle)
+    return near
 
 
 def _placements(values: Floats, among: Floats) -> Floats:

@@ -45,9 +45,9 @@ class _Drawn(Robust):
     def __post_init__(self) -> None:
         sigma = self._sigma
         sizes = sigma.values() if isinstance(sigma, Mapping) else [sigma]
-        if not all(is_number(size) and size >= 0 for size in sizes):
+        if not all(is_number(size) and 0 <= size <= 1 for size in sizes):
             raise ProblemError(
-                f"sigma={sigma!r} is no share of a range. Give 0 or more, such as 0.05, or one a feature."
+                f"sigma={sigma!r} is no share of a range. Give 0 to 1, such as 0.05 for 5 %, or one a feature."
             )
         if not is_integer(self.draws) or self.draws < 10:
             raise ProblemError(f"draws={self.draws!r} are too few to tell a share by. Give 10 or more.")
