@@ -13,8 +13,13 @@ from wayforward.people.simulated import IdealProfile, PersonalCost, ReplyNoise
 from wayforward.problem import Population
 from wayforward.testing.problems import case, random_people
 
-CASE = case("linear", "independent", 3, n=120)
-PROBLEM = CASE.problem
+
+@pytest.fixture(scope="module", autouse=True)
+def _made() -> None:
+    """Made when the first test runs: whoever only collects tests would compile a kernel."""
+    global CASE, PROBLEM
+    CASE = case("linear", "independent", 3, n=120)
+    PROBLEM = CASE.problem
 
 
 def many(n: int) -> Population:
