@@ -161,7 +161,7 @@ def _why(page: Page) -> Table:
     heads = ("worse numbers", "cause", "which, how it was tested, or what was tried")
     text = (
         "*tested*: with one thing changed, above, the number itself is within the tolerance or better. *in part*: it "
-        "moves and is not within. *unknown*: what was tried did not explain it."
+        "moves and is not within, or by another way than the cause names. *unknown*: what was tried did not explain it."
     )
     return Table(heads, lines, causes.TITLE, text)
 

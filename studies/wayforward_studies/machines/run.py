@@ -323,7 +323,7 @@ What it means, paper by paper:
 - **iCARMA.** With a given classifier no digit of a page hangs on the machine; where one is trained, torch's kernels
   give it other weights and a few people are refused or not. Why a table of 100 people then moves so far: wishes are
   drawn by place, so one more person who is refused gives everybody behind another wish. It is a new draw of 100
-  people, whose chance is five times that of the page's 2,372.
+  people, whose chance is five times that of the page's 2,369.
 - **Balanced recourse.** No mean of the table and no verdict hangs on the machine, though some of its methods train
   networks: one spread or half width of 347 numbers differs by a millionth.
 - **HARE.** The base's plans are the same in every digit. What is asked and chosen after them is not: with twenty people
