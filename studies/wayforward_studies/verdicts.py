@@ -240,8 +240,9 @@ def listed(values: Mapping[str, float] | Mapping[str, Estimate]) -> str:
 
 
 def with_interval(gap: Estimate) -> str:
-    """A difference with its interval: '+0.031 [+0.024, +0.041]'."""
-    return f"{gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]"
+    """A difference with its interval: '+0.031 [+0.024, +0.041]', longer where a bound would be shown as zero."""
+    digits = 4 if any(0 < abs(bound) < 0.0005 for bound in (gap.low, gap.high)) else 3
+    return f"{gap.value:+.{digits}f} [{gap.low:+.{digits}f}, {gap.high:+.{digits}f}]"
 
 
 def mean_ratio(values: Iterable[float]) -> str:

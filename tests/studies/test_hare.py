@@ -209,6 +209,18 @@ def test_a_finding_that_hangs_on_cases_within_chance_is_undecided() -> None:
     )  # a single seed tells nothing of others
 
 
+def test_ten_rounds_that_degrade_are_as_worded_and_not_as_far_as_published() -> None:
+    """4.4: performance tends to plateau or even degrade with more iterations."""
+    one, five, ten = HareCase("compas", "wachter"), Asking(5, 30), Asking(10, 30)
+    worded, size = "ten iterations: a plateau, or worse", "ten iterations: how little changes"
+
+    def found(last: float) -> list[bool | None]:
+        by = {c.name: c.holds for c in checks(3, lines_of({(one, five): 0.3, (one, ten): last}, 3))}
+        return [by[worded], by[size]]
+
+    assert found(0.3) == [True, True] and found(0.5) == [True, False] and found(0.2) == [False, False]
+
+
 def test_why_a_base_has_no_line() -> None:
     """Its success is below .5 beyond chance with every classifier; or not."""
     low, high, open_ = [0.1, 0.2, 0.15], [1.0, 1.0, 1.0], [0.1, 0.9, 0.2]
@@ -222,6 +234,8 @@ def test_lines_that_were_copied_have_no_verdict() -> None:
     printed = {(row.case, row.way): row for row in rows(1)}
     line = CaseResult(case, HARE, {"gtp": Value(0.5, 0, 9)}, printed[case, HARE], 2.0, 2.16)
     assert line.verdict == "copied in the paper"
+    other = replace(line, case=HareCase("adult", "cruds-between"))  # the same line by another way of ours
+    assert other.verdict == "copied in the paper" and other.cells == {}
 
 
 def test_means_are_over_seeds() -> None:

@@ -25,6 +25,7 @@ from wayforward_studies.verdicts import (
     of_all,
     open_of,
     opened,
+    with_interval,
 )
 
 
@@ -165,3 +166,8 @@ def test_findings_are_read_again(aim: bool, holds: bool | None) -> None:
         "falls",
         "3, 2, 1",
     )
+
+
+def test_a_bound_next_to_zero_is_not_shown_as_zero() -> None:
+    assert with_interval(Estimate(0.0021, 0.0001, 0.0049, 9)) == "+0.0021 [+0.0001, +0.0049]"
+    assert with_interval(Estimate(0.031, 0.024, 0.041, 9)) == "+0.031 [+0.024, +0.041]"

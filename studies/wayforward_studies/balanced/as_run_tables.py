@@ -129,6 +129,7 @@ class AsRunTablesReplication(ExtraReplication):
         """A table for each setting, and the verdicts beside those of Table 6."""
         out = super().laid_out(page)
         ours = page.provenance["table 6"]
+        measured_lines = tables.results(page.rows, page.provenance["origin"])
         words = {(row["setting"], row["method"], row["measure"]): row["verdict"] for row in out.rows}
         measured = dict.fromkeys((row["setting"], row["method"]) for row in out.rows)
         lines = []
@@ -144,6 +145,7 @@ class AsRunTablesReplication(ExtraReplication):
         still = f"- **Not measured yet:** {', '.join(open_)}.\n" if open_ else ""
         return replace(
             out,
+            checks=tables.nearer(tables.of_means(measured_lines)),
             tables=(*out.tables, beside) if ours else out.tables,
             notes=f"{cls.notes}{still}\n{made_in(page.provenance)}",
         )

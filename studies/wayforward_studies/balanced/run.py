@@ -209,9 +209,7 @@ class BalancedReplication(Replication):
         what, number = name.split("-")
         lines = tables.results(page.rows, made["origin"])
         if number in ("1", "2", "5", "6"):  # from the rows, which do not say what a single seed does
-            rest = [
-                replace(line, mean={k: v for k, v in line.mean.items() if k != "increases"}) for line in lines
-            ]
+            rest = tables.of_means(lines)
             again = (*(tables.others(rest) if number in ("2", "6") else ()), *tables.orders(rest))
             more = {check.name: check for check in again}
             page = replace(page, checks=(*(c for c in page.checks if c.name not in more), *more.values()))

@@ -137,7 +137,7 @@ class CaseResult:
     @property
     def copied(self) -> bool:
         """Did the paper copy this line, so that there is nothing to compare with?"""
-        return self.paper is not None and (self.case, self.way.printed) in COPIED
+        return self.paper is not None and (self.case.published, self.way.printed) in COPIED
 
     @property
     def cells(self) -> dict[str, Cell]:
