@@ -52,13 +52,13 @@ class ChangedReplication(ExtraReplication):
     title: ClassVar[str] = "Lines with one thing changed"
     intro: ClassVar[str] = (
         "Numbers that are worse or undecided in [Tables 1, 5](table-5.md) and [6](table-6.md), with one thing changed "
-        "that the paper does not print; all else is as there. **EBR's beta** on the synthetic set: its scale. "
-        "Ours counts mass, so that .3 keeps what is likelier than .3 of the product's own draws; here .6 stands for "
-        "the paper's .3, and .4 for its .1. **EBR's proposals** on COMPAS by sex: of how many draws the nearest is "
-        "taken (ours: 256). **IBR's beta** on German: 5,000 nats, which is a beta of 100 by the reading of "
-        "[Table 5](table-5.md), where it weighs a squared error; Table 6 has 10 nats (with 500 nats proximity is .366, "
-        "just beyond). **C-CHVAE's rows** on German: how many are decoded in a shell (ours: 32). Means over {seeds} "
-        "draws, paper first."
+        "that the paper does not print; all else is as there. **EBR's beta** on the synthetic set: its scale. Ours "
+        "counts mass, so that .3 keeps what is likelier than .3 of the product's own draws; here .6 stands for the "
+        "paper's .3, and .4 for its .1. **EBR's proposals** on COMPAS by sex: of how many draws the nearest is taken "
+        "(ours: 256). **IBR's beta** on German: 5,000 nats, which is a beta of 100 by the reading of [Table "
+        "5](table-5.md), where it weighs a squared error (the paper's own, 1, would be 50); Table 6 has 10 nats (with "
+        "500 nats proximity is .366, just beyond). **C-CHVAE's rows** on German: how many are decoded in a shell "
+        "(ours: 32). Means over {seeds} draws, paper first."
     )
 
     def one(self, name: str, method: str, seed: int) -> dict[str, float]:

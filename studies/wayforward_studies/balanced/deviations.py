@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _SYNTHETIC = """\
+What is told here of other draws, centres and settings without a page of its own has no command, and explains no number.
+
 - **Origin row.** The paper does not print where its four normals stand. Ours were fitted to its origin row, which
   other centres give as well; each seed draws anew. [The public notebook](as-run.md) has four normals of its own, whose
   origin over twenty draws is .4718, .9169 and .6625: not this row either (.4803, .9496, .6409).
@@ -21,11 +23,12 @@ _SYNTHETIC = """\
   .42 and the Atkinson index .83, .83, .85 and .83 where the likelier .9, .7, .5 and .3 of its 500 draws are taken:
   the pool brings centralization down in some draws, not to the paper's mean (.27 and .31), and the lower Atkinson
   index of the notebook (.70) is that of its people.
-- **IBR.** The notebook's autoencoder says nothing about people, so it leads everybody to one place, with or without
-  its adversary, and its centralization is then .24 or .49, as fewer or more of one group are refused. Ours does
-  not collapse, and its adversary counts. Its centralization comes no nearer to the paper's .31 if it is trained for 100
-  epochs (.37 in twenty draws, .25 to .49 from draw to draw), with 100 decoded rows a shell (.38), wider or narrower
-  shells (.35 and .37), one layer of 256 (.40), or an entropy in place of the likelihood (.45; ten draws each).
+- **IBR.** The notebook's autoencoder, as we rebuild it, says nothing about people, so it leads everybody to one
+  place, with or without its adversary, and its centralization is then .24 or .49, as fewer or more of one group are
+  refused. Ours does not collapse, and its adversary counts. Its centralization comes no nearer to the paper's .31 if
+  it is trained for 100 epochs (.37 in twenty draws, .25 to .49 from draw to draw), with 100 decoded rows a shell
+  (.38), wider or narrower shells (.35 and .37), one layer of 256 (.40), or an entropy in place of the likelihood
+  (.45; ten draws each).
 - **yNN of nearest recourse** is .5 to .7 and not .3: our boundary lies midway between accepted and refused people,
   so about half the neighbours of whoever stops on it are accepted. IBR stops nearer to the boundary than the
   paper's.
@@ -40,6 +43,8 @@ _SYNTHETIC = """\
 """
 
 _REAL = """\
+What is told here of other draws, people and settings without a page of its own has no command, and explains no number.
+
 - **Who is valid.** An option counts only if the judge finds it legal (ranges, levels, nothing immutable) and the
   model accepts it. Nobody is shown another one, so invalidation is 0 where a method searches on, also where the
   paper's are invalid: EBR .34, Wachter .99 and CRUDS .82 on German, Wachter .84 on COMPAS.
