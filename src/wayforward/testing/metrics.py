@@ -144,8 +144,8 @@ def _recommended(world: str) -> Recourse:
     it, rng = case("linear", world, 0, _PEOPLE), np.random.default_rng(5)
     scores = rng.integers(1, 5, it.x.shape).astype(np.float64)
     wishes = Preferences.none(it.problem.schema, _PEOPLE).weigh(income=2.0)
-    asked = replace(wishes, score=scores, score_levels=4)
-    return recommend(it.problem, it.x, k=2, preferences=asked, seed=1)
+    scored = replace(wishes, score=scores, score_levels=4)
+    return recommend(it.problem, it.x, k=2, preferences=scored, seed=1)
 
 
 class _Bell:
