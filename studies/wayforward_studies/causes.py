@@ -1080,21 +1080,32 @@ def cause_of(paper: str, row: Row, measure: str, among: Sequence[Cause] = CAUSES
 
 def tested(page: Page) -> int:
     """How many worse numbers of a laid-out page have a tested cause."""
-    found = [cause_of(page.paper, *one) for one in worse(page)]
-    return sum(c is not None and c.word == "tested" for c in found)
+    return sum(_tested(page.paper, *one) for one in worse(page))
+
+
+def _tested(paper: str, row: Row, measure: str) -> bool:
+    cause = cause_of(paper, row, measure)
+    return cause is not None and cause.word == "tested"
 
 
 def known(page: Page) -> dict[str, int]:
     """How many undecided numbers of a laid-out page are within or better either way; how many of the others a measured
     change brings within; and how many of the rest lie no farther off than runs as large as the paper's lie apart."""
-    out = dict.fromkeys(KNOWN, 0)
-    for row, measure in worse(page, Verdict.UNDECIDED):
-        word = open_of(row["open"], measure)
-        change = cause_of(page.paper, row, measure, UNDECIDED) is not None
-        name = KNOWN[0] if word == Open.NOT_WORSE else KNOWN[1] if change else KNOWN[2] if word else None
-        if name is not None:
-            out[name] += 1
-    return out
+    names = [_known(page.paper, *one) for one in worse(page, Verdict.UNDECIDED)]
+    return {name: names.count(name) for name in KNOWN}
+
+
+def _known(paper: str, row: Row, measure: str) -> str | None:
+    word = open_of(row["open"], measure)
+    change = cause_of(paper, row, measure, UNDECIDED) is not None
+    return KNOWN[0] if word == Open.NOT_WORSE else KNOWN[1] if change else KNOWN[2] if word else None
+
+
+def explained(paper: str, row: Row, measure: str, word: str) -> bool:
+    """Is a judged number within or better, or known why it is not?"""
+    if word == Verdict.WORSE:
+        return _tested(paper, row, measure)
+    return word != Verdict.UNDECIDED or _known(paper, row, measure) is not None
 
 
 def undecided(pages: Iterable[Page]) -> Table:

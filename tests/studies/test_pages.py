@@ -349,6 +349,15 @@ def test_repeated_numbers_are_counted_once_where_it_is_said() -> None:
         f"HARE's are {made['hare']} different ones, balanced recourse's {made['balanced']}, "
         f"iCARMA's {made['icarma']})" in text
     )
+    shares = Page.read(PAGES / "overview.json").provenance["explained"]
+    assert all(f"{share:.1%}" in text for share in shares.values())
+    for paper in made:  # what is left open, a number at a time and all together
+        open_, rows_ = 0, json.loads((PAGES / "overview.json").read_text())["lines"]
+        for page in counted(paper):
+            open_ += sum(not causes.explained(paper, *one) for one in causes.judged(page))
+        words = ("worse_tested", "undecided_not_worse", "undecided_tested", "undecided_chance")
+        left = [r["worse"] + r["undecided"] - sum(r[w] for w in words) for r in rows_ if r["paper"] == paper]
+        assert open_ == sum(left) > 0 and shares[paper] < 1
     guide = (PAGES.parent / "guide/table-1.md").read_text()
     listed, here = re.findall(r"lists (\d+) systems\. (\d+) of them run here", guide)[0]
     assert f"{here} of its {listed} systems run here" in text
