@@ -58,8 +58,8 @@ ORIGINALS: tuple[Original, ...] = (
     Original(
         ("MINT",),
         "in part",
-        "[its demonstration](mint/demonstration-quick.md): the made-up example, and German Credit with eight people of "
-        "each split, and with fifty by a search that proves nothing",
+        "[its demonstration](mint/demonstration.md): the made-up example, and German Credit with fifty people of each "
+        "split",
     ),
     Original(
         ("roar",),
