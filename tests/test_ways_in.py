@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -167,3 +170,35 @@ def test_a_numbered_column_is_named_by_its_number(numbered):
     assert wishes.frozen[:, 0].all() and (wishes.high[:, 1] == 500).all()
     with pytest.raises(wf.errors.SchemaError, match="no feature '7'"):
         schema.index(7)
+
+
+FIRST_USE = """
+import random, threading
+import wayforward as wf
+names, wrong, together = list(wf.__all__), [], threading.Barrier(8)
+random.Random({seed}).shuffle(names)
+
+def use(mine):
+    together.wait()
+    for name in mine:
+        try:
+            getattr(wf, name)
+        except ImportError as error:
+            wrong.append(f"{{name}}: {{error}}")
+
+threads = [threading.Thread(target=use, args=(names[i::8],)) for i in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(*wrong, end="")
+"""
+
+
+@pytest.mark.parametrize("seed", [1, 3, 4])
+def test_threads_that_use_it_first_at_once_see_nothing_half_made(seed):
+    """A service with a pool of threads got "cannot import name ... from partially initialized module"."""
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_USE.format(seed=seed)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import wayforward.lazy
@@ -76,11 +75,11 @@ __all__ = [*_HOME, "datasets", "__version__"]
 
 def __getattr__(name: str) -> Any:
     if name == "datasets":
-        return import_module("wayforward.data")
+        return wayforward.lazy.alone("wayforward.data")
     if name in _HOME:
-        return getattr(import_module(f"wayforward.{_HOME[name]}"), name)
+        return getattr(wayforward.lazy.alone(f"wayforward.{_HOME[name]}"), name)
     if name in _FOLDERS:
-        return import_module(f"wayforward.{name}")
+        return wayforward.lazy.alone(f"wayforward.{name}")
     raise AttributeError(f"module 'wayforward' has no attribute '{name}'")
 
 

@@ -57,6 +57,23 @@ MOVED = {
 }
 
 
+_IMPORTS, _PATIENCE = threading.RLock(), 30.0  # seconds
+
+
+def alone(module: str) -> ModuleType:
+    """Import a module while no other thread does that comes from outside: packages that two threads read at once, each
+    from another end, are seen half made. Who has waited for long goes on."""
+    there = sys.modules.get(module)
+    if there is not None and not getattr(there.__spec__, "_initializing", False):
+        return there
+    held = _IMPORTS.acquire(timeout=_PATIENCE)
+    try:
+        return import_module(module)
+    finally:
+        if held:
+            _IMPORTS.release()
+
+
 def face(
     package: str, home: Mapping[str, str], moved: Mapping[str, str] | None = None
 ) -> Callable[[str], Any]:

@@ -41,11 +41,12 @@ def run(settings: ServeSettings, given: Given | None, *, host: str, port: int, c
     for line in lines:
         say(line)
     say(f"Open {settings.public_url}  (stop with Ctrl+C)")
-    threading.Thread(target=warm, args=(services,), daemon=True).start()
     import uvicorn
 
+    application = create_app(services=services)  # imports all pages, before a second thread imports anything
+    threading.Thread(target=warm, args=(services,), daemon=True).start()
     uvicorn.run(
-        create_app(services=services), host=host, port=port, log_level="warning", access_log=False,
+        application, host=host, port=port, log_level="warning", access_log=False,
         server_header=False, proxy_headers=bool(settings.proxies), forwarded_allow_ips=settings.proxies,
     )  # fmt: skip
 
