@@ -144,9 +144,9 @@ def test_an_endpoint_does_what_it_says_however_long_one_tries(
 ):
     """Other examples than above. Who may come in hangs on the address alone, and was asked there."""
     monkeypatch.setattr(RateLimits, "spend", lambda *_: None)
-    many = 12 if route.body_field else 6  # beside the eight above; an address holds a name or two
+    many = 20 if route.body_field else 10  # an address holds a name or two
     if os.environ.get("HYPOTHESIS_PROFILE") == "explore":
-        many *= 14
+        many *= 8
     judged(method, route, services, model, bearer, description, many, start=1, left_out=[ignored_auth])
 
 
