@@ -92,9 +92,9 @@ def test_results_of_other_code_do_not_come_back(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_replication_names_its_own_modules(name: str) -> None:
     """Modules that are there, in its own folder."""
-    for _, replication in parts(name):
-        own = replication.decides
-        assert own and all(module.startswith(f"{name}/") for module in own)
+    for (module, _), (_, replication) in zip(STUDIES[name], parts(name), strict=True):
+        own, folder = replication.decides, module.split(".")[0]
+        assert own and all(file.startswith(f"{folder}/") for file in own)
         assert code_version(own) != code_version()
 
 

@@ -208,3 +208,8 @@ def test_they_are_counted_on_their_own() -> None:
 def test_an_unknown_page_is_refused(tmp_path: Path) -> None:
     got = CliRunner().invoke(app, ["replicate", "originals", "--extra", "tabel", "--out", str(tmp_path)])
     assert got.exit_code == 2 and "no page 'tabel'" in " ".join(got.output.split())
+
+
+@pytest.mark.parametrize("name", ORIGINALS)
+def test_a_page_s_stages_hang_on_its_own_module(name: str) -> None:
+    assert ORIGINALS[name].decides == (f"firsts/{name.replace('-', '_')}.py",)

@@ -44,7 +44,9 @@ class OriginalsReplication(Replication):
     """A page for each original paper."""
 
     paper: ClassVar[str] = "originals"
-    decides: ClassVar[tuple[str, ...]] = ()  # each page has its own
+    decides: ClassVar[tuple[str, ...]] = tuple(
+        module for one in ORIGINALS.values() for module in one.decides
+    )  # of all pages; a stage hangs on its page's alone
     subfolder: ClassVar[str] = "originals"
     request: OriginalsRequest
 
