@@ -247,7 +247,7 @@ def written(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     try:
         with place_of(path):
             held = os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666)
-            if not _locked(held):  # where no file is held an open one may be in the way
+            if not locked(held):  # where no file is held an open one may be in the way
                 os.close(held)
                 held = None
             yield fresh
@@ -265,14 +265,18 @@ def written(path: str | Path, *, private: bool = False) -> Iterator[Path]:
             os.close(held)
 
 
-def _locked(file: int) -> bool:
-    """Hold an open file for this process; False where another one does, or where no file can be held."""
+def locked(file: int) -> bool | None:
+    """Hold an open file for this process; False where another one does, None where files cannot be held."""
     try:
         import fcntl
-
+    except ImportError:
+        return None
+    try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):
+    except BlockingIOError:
         return False
+    except OSError:  # a file system that knows no locks
+        return None
     return True
 
 
@@ -288,7 +292,7 @@ def sweep(folder: Path, ours: Callable[[str], object]) -> None:
             with suppress(OSError):
                 held = os.open(file.path, os.O_RDONLY | os.O_NOFOLLOW)
                 try:
-                    if _locked(held):
+                    if locked(held):
                         os.unlink(file.path)
                 finally:
                     os.close(held)

@@ -228,11 +228,6 @@ def below(value: Estimate, sure: float, slack: float) -> bool | None:
     return True if value.high < sure else None if value.low < sure or value.value < slack else False
 
 
-def at_most(value: float, sure: float, slack: float) -> bool | None:
-    """Is a value below `sure`? None where it is not, but below `slack`: a finding that needs slack is undecided."""
-    return True if value < sure else None if value < slack else False
-
-
 def listed(values: Mapping[str, float] | Mapping[str, Estimate]) -> str:
     """Join names and numbers: 'all 4 0.920, 3 0.800'."""
     numbers = {name: getattr(value, "value", value) for name, value in values.items()}

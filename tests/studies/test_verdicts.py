@@ -15,7 +15,6 @@ from wayforward_studies.verdicts import (
     Verdict,
     above_zero,
     all_of,
-    at_most,
     below,
     counted,
     difference,
@@ -146,7 +145,8 @@ def test_the_interval_of_a_difference_is_newcombes() -> None:
 
 
 def test_a_bound_is_undecided_where_the_interval_holds_it() -> None:
-    assert [at_most(ratio, 1.5, 3.0) for ratio in (1.4, 2.5, 3.5)] == [True, None, False]
+    exact = [Estimate(ratio, ratio, ratio, 1) for ratio in (1.4, 2.5, 3.5)]
+    assert [below(ratio, 1.5, 3.0) for ratio in exact] == [True, None, False]
     known = shares(a=0.03, b=0.055, c=0.08, d=0.2)
     assert [below(one, 0.05, 0.1) for one in known.values()] == [True, None, None, False]
 

@@ -21,6 +21,7 @@ from wayforward.errors import FileFormatError, WriteError
 from wayforward.plain_files import (
     before_it_is_there,
     file_digest,
+    locked,
     make_folder,
     name_of,
     place_of,
@@ -421,7 +422,7 @@ def hold(folder: Path) -> int:
                 held = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR, 0o666)
             except FileNotFoundError:  # whoever was here before took it away just now
                 continue
-        if not _locked(held):
+        if locked(held) is False:  # where files cannot be held, nobody waits
             os.close(held)
             raise _another(folder.name.removesuffix(".parts"))
         with suppress(OSError):
@@ -432,7 +433,7 @@ def hold(folder: Path) -> int:
 
 def _hold_itself(folder: Path) -> int:
     held = os.open(folder, os.O_RDONLY)
-    if not _locked(held):
+    if locked(held) is False:  # where files cannot be held, nobody waits
         os.close(held)
         raise _another(folder.name)
     return held
@@ -442,18 +443,3 @@ def _another(name: str) -> FileFormatError:
     return FileFormatError(
         f"Another command writes to '{name}' at this moment. Wait until it is done, or choose another output."
     )
-
-
-def _locked(file: int) -> bool:
-    """Hold an open file for this process; False where another does. Where files cannot be held, nobody waits."""
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system that knows no locks
-        return True
-    return True

@@ -183,13 +183,18 @@ def _acts(made_of: tuple[Feature, ...]) -> dict[str, Acts]:
     }
 
 
-def build(files: Files, chosen: frozenset[str]) -> Dataset:
-    """Read the file, mend the codes, and keep the complete and credible rows unless told otherwise."""
+def read(files: Files) -> tuple[np.ndarray, np.ndarray]:
+    """(150000,) who was late and (150000, 10) features as they stand in the file, NaN where they are missing."""
     content = files.read(FILE).replace(b"NA", b"nan")
     table = np.loadtxt(io.BytesIO(content), delimiter=",", skiprows=1, usecols=range(1, 12))
     if table.shape[1] != 1 + len(NAMES):
         raise DataError(f"The gmsc file has {table.shape[1]} columns; expected 11 beside the row number.")
-    late, x = table[:, 0] == 1, table[:, 1:]
+    return table[:, 0] == 1, table[:, 1:]
+
+
+def build(files: Files, chosen: frozenset[str]) -> Dataset:
+    """Read the file, mend the codes, and keep the complete and credible rows unless told otherwise."""
+    late, x = read(files)
     keep = np.ones(len(x), dtype=bool)
     steps = [Step("read cs-training.csv", len(x))]
 

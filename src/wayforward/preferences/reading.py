@@ -40,16 +40,22 @@ def feature_index(schema: Schema, name: Any, what: str) -> int:
     return schema.names.index(str(name))
 
 
+def _frame(table: Any, what: str) -> Any:
+    """A data frame as narwhals reads it. Raises: PreferencesError for a column that is there twice; TypeError for what
+    is no data frame."""
+    import narwhals as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        return nw.from_native(table, eager_only=True)
+    except DuplicateError as error:
+        raise PreferencesError(f"The table of {what} cannot be read: {error}") from None
+
+
 def read_answers(schema: Schema, answers: Any, what: str, *, yes_no: bool = False) -> tuple[Floats, Mask]:
     """Return (n, d) numbers, NaN where there is no answer, and which entries were queried."""
     if hasattr(answers, "columns") and not isinstance(answers, np.ndarray):
-        import narwhals as nw
-        from narwhals.exceptions import DuplicateError
-
-        try:
-            frame = nw.from_native(answers, eager_only=True)
-        except DuplicateError as error:
-            raise PreferencesError(f"The table of {what} cannot be read: {error}") from None
+        frame = _frame(answers, what)
         answers = {name: frame[name].to_list() for name in frame.columns}
     if isinstance(answers, Mapping):
         columns = {}
@@ -208,18 +214,13 @@ def table_rows(table: Any) -> list[dict[str, Any]]:
     elif isinstance(table, Sequence) and all(isinstance(row, Mapping) for row in table):
         rows = [dict(row) for row in table]
     else:
-        import narwhals as nw
-        from narwhals.exceptions import DuplicateError
-
         try:
-            rows = list(nw.from_native(table, eager_only=True).iter_rows(named=True))
+            rows = list(_frame(table, "wishes").iter_rows(named=True))
         except TypeError:
             raise PreferencesError(
                 f"{shown(table)} is no table of wishes. Give a CSV file, a table, or a list of rows, each "
                 "{column: value}."
             ) from None
-        except DuplicateError as error:
-            raise PreferencesError(f"The table of wishes cannot be read: {error}") from None
     return [{k: v for k, v in row.items() if not _empty(v)} for row in rows]
 
 

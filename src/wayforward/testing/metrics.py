@@ -114,7 +114,8 @@ def answers(world: str, kind: str = "whole") -> Evidence:
     kind: "whole", or the same people "shuffled", each of them "twice", or with "nothing" found. A metric that writes
     into the arrays fails, because they are read-only.
     """
-    it, schema = case("linear", world, 0, _PEOPLE), case("linear", world, 0, _PEOPLE).problem.schema
+    it = case("linear", world, 0, _PEOPLE)
+    schema = it.problem.schema
     recourse, rng = _recommended(world), np.random.default_rng(6)
     who = {"shuffled": _SHUFFLED, "twice": np.tile(np.arange(_PEOPLE), 2)}.get(kind, np.arange(_PEOPLE))
     oracle, wanted = 0.9 * recourse.cost.min(1), random_people(schema, _PEOPLE, rng)

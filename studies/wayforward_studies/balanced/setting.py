@@ -8,7 +8,6 @@ Source: Gao & Lakkaraju (2023), section 6 and appendix C.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -280,9 +279,7 @@ def _gmc_as_run() -> tuple[Schema, np.ndarray, np.ndarray, _Labels]:
     from wayforward.data import gmsc
     from wayforward.data.files import Files
 
-    content = Files("gmsc", known=gmsc.ENTRY.files).read(gmsc.FILE).replace(b"NA", b"nan")
-    table = np.loadtxt(io.BytesIO(content), delimiter=",", skiprows=1, usecols=range(1, 12))
-    late, x = table[:, 0] == 1, table[:, 1:]
+    late, x = gmsc.read(Files("gmsc", known=gmsc.ENTRY.files))
     whole = ~np.isnan(x).any(1)
     x, late = x[whole], late[whole]
     near = (np.abs(x - x.mean(0)) < _DEVIATIONS * x.std(0, ddof=1)).all(1)

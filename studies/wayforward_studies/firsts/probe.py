@@ -6,7 +6,6 @@ Facts, not code, of public records of the paper: M. Pawelczyk, T. Datta, J. van-
 
 from __future__ import annotations
 
-import io
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
@@ -77,14 +76,11 @@ def _gmc() -> Data:
     from wayforward.data import gmsc
     from wayforward.data.files import Files
 
-    content = Files("gmsc", known=gmsc.ENTRY.files).read(gmsc.FILE).replace(b"NA", b"nan")
-    table = np.loadtxt(io.BytesIO(content), delimiter=",", skiprows=1, usecols=range(1, 12))
-    table = table[~np.isnan(table).any(1)]
-    near = (np.abs(table - table.mean(0)) < 3 * table.std(0, ddof=1))[:, 1:].all(
-        1
-    )  # which leaves the record's rows
-    table = table[near]
-    return _scaled(list(table[:, 1:].T), [], table[:, 0] == 0)
+    late, x = gmsc.read(Files("gmsc", known=gmsc.ENTRY.files))
+    whole = ~np.isnan(x).any(1)
+    late, x = late[whole], x[whole]
+    near = (np.abs(x - x.mean(0)) < 3 * x.std(0, ddof=1)).all(1)  # which leaves the record's rows
+    return _scaled(list(x[near].T), [], ~late[near])
 
 
 def _adult() -> Data:

@@ -204,12 +204,17 @@ class Fold:
     train_refused: np.ndarray
 
 
+def of_all(parts: list[Fold]) -> tuple[np.ndarray, np.ndarray]:
+    """Refused test people of all folds: whose fold each is of, and their rows."""
+    at = np.concatenate([np.full(len(one.test_refused), i) for i, one in enumerate(parts)])
+    return at, np.concatenate([one.test_refused for one in parts])
+
+
 def answered(
     parts: list[Fold], test: list[Lines], train: list[Lines] | None, cost: np.ndarray
 ) -> dict[str, float]:
     """Means over folds of cost and validity, and spreads. train: lines to choose a price by; None: the first."""
-    at = np.concatenate([np.full(len(one.test_refused), i) for i, one in enumerate(parts)])
-    x = np.concatenate([one.test_refused for one in parts])
+    at, x = of_all(parts)
     chosen = np.full(FOLDS, PRICES[0])
     if train is not None:
         found = _paths(parts, train, cost)
@@ -277,8 +282,7 @@ def library(parts: list[Fold], cost: np.ndarray) -> dict[str, float]:
         with warnings.catch_warnings(action="ignore", category=SchemaWarning):  # all may move, as published
             got = recommend(problem, x, "roar", preferences=wish, rho=DELTA, bias=True)
         found.append(np.where(got.found, got.after[:, 0], x))
-    at = np.concatenate([np.full(len(one.test_refused), i) for i, one in enumerate(parts)])
-    x = np.concatenate([one.test_refused for one in parts])
+    at, x = of_all(parts)
     return means(parts, at, x, np.concatenate(found), cost)
 
 

@@ -21,7 +21,7 @@ from wayforward.errors import (
 from wayforward.evaluate.stats import NOTHING, Estimate, mean, rate
 from wayforward.impact.disclosure.attributes import AttributeInference, candidates, infer
 from wayforward.impact.disclosure.extraction import Balls, Fidelity, extraction
-from wayforward.impact.disclosure.membership import Membership, closeness, distances, membership
+from wayforward.impact.disclosure.membership import Membership, Z, closeness, distances, membership
 from wayforward.impact.disclosure.reconstruction import Reconstruction, reconstruction
 from wayforward.impact.disclosure.service import Service
 from wayforward.impact.disclosure.shadows import Shadowed, Shadows, shadowed
@@ -302,7 +302,7 @@ def _dearer(before: PerPerson, now: PerPerson) -> Estimate:
     if n < 2 or not before.mean() > 0:
         return NOTHING
     ratio = float(now.mean() / before.mean())
-    half = 1.959964 * float(np.std(now - ratio * before, ddof=1) / before.mean() / np.sqrt(n))
+    half = Z * float(np.std(now - ratio * before, ddof=1) / before.mean() / np.sqrt(n))
     return Estimate(ratio - 1, ratio - 1 - half, ratio - 1 + half, n)
 
 

@@ -23,7 +23,7 @@ from wayforward.shapes import Floats, People, PerPerson, Rows
 
 FALSE_POSITIVES = 0.001
 _BLOCK = 1 << 22
-_Z = 1.959964  # of a 95 % interval
+Z = 1.959964  # of a 95 % interval
 
 
 @public
@@ -70,7 +70,7 @@ def auc(members: Floats, outsiders: Floats) -> Estimate:
     var = above.var(ddof=1) / m + below.var(ddof=1) / n if min(m, n) > 1 else 0.0
     if var <= 0.0:
         return Estimate(value, _newcombe(value, 0.0, m, n), _newcombe(value, 1.0, m, n), m + n)
-    half = _Z * float(np.sqrt(var))
+    half = Z * float(np.sqrt(var))
     return Estimate(value, max(0.0, value - half), min(1.0, value + half), m + n)
 
 
@@ -80,7 +80,7 @@ def _newcombe(value: float, end: float, m: int, n: int) -> float:
     for _ in range(60):
         middle = (near + far) / 2
         spread = 1 + ((m + n) / 2 - 1) * ((1 - middle) / (2 - middle) + middle / (1 + middle))
-        explained = (value - middle) ** 2 <= _Z**2 * middle * (1 - middle) * spread / (m * n)
+        explained = (value - middle) ** 2 <= Z**2 * middle * (1 - middle) * spread / (m * n)
         near, far = (middle, far) if explained else (near, middle)
     return near
 
