@@ -30,6 +30,7 @@ STUDIES: dict[str, tuple[tuple[str, str], ...]] = {
         ("balanced.as_run_tables", "AsRunTables"),
         ("balanced.one_place", "OnePlace"),
         ("balanced.changed", "Changed"),
+        ("balanced.changed", "Tried"),
     ),
     "study": (("study.run", "Study"),),
     "mint": (("mint.run", "Mint"),),
@@ -172,7 +173,8 @@ def command(
             "--extra",
             help="Beyond the paper; hare: printed, parts, steps, direction, between, alike, one-change, percentiles, "
             "strict-face, learned, noise, ensembles, causal; "
-            "balanced: options, compliance, groups, limits, or all; as-run, as-run-tables, one-place, changed; "
+            "balanced: options, compliance, groups, limits, or all; as-run, as-run-tables, one-place, changed, "
+            "changed-few; "
             "icarma: tried, tried-flow, tried-gmsc, rankings, profiles; "
             "originals: roar, mace, globe-ce, probe; repeat.",
         ),

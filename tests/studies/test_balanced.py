@@ -11,11 +11,12 @@ import pytest
 from wayforward.data import available
 from wayforward.errors import DataError
 from wayforward.impact.segregation import rectangle_world, rectangles, segregation_index
-from wayforward_studies.balanced import changed, one_place, run, tables, toy
-from wayforward_studies.balanced.measures import measured, method_of
+from wayforward_studies.balanced import as_run_real, changed, one_place, run, tables, toy
+from wayforward_studies.balanced.as_run_real import TablePeople, ebr
+from wayforward_studies.balanced.measures import answer, measured, method_of
 from wayforward_studies.balanced.published import BY_BETA, BY_METHOD, INDICES, MEASURES
 from wayforward_studies.balanced.run import BalancedReplication, BalancedRequest
-from wayforward_studies.balanced.setting import REAL, study
+from wayforward_studies.balanced.setting import REAL, study, with_centres
 from wayforward_studies.balanced.tables import MethodResult
 
 
@@ -96,6 +97,53 @@ def test_a_line_with_one_thing_changed(tmp_path) -> None:
         changed.CHANGED["synthetic"]
     )
     assert next(r["paper"] for r in page.rows if r["method"].startswith("ebr beta=0.1")) == 0.4836
+
+
+def test_lines_of_few_draws(tmp_path) -> None:
+    """Other centres for the synthetic lines, more proposals for the others; the paper's lines are what is changed."""
+    for setting, lines in changed.TRIED.items():
+        for published, change in lines.values():
+            several = {"synthetic": ["centres"], "gmc-age": ["enough", "quantile"]}
+            assert list(change) == several.get(setting, ["proposals"])
+            assert published in BY_METHOD[setting]
+    apart = with_centres(
+        0, 240, changed.TRIED["synthetic"]["ebr, centres apart"][1]["centres"], changed.APART
+    )
+    usual = study("synthetic", 0, 240)
+    height = [it.x[it.y == 1, 1].mean() - it.x[it.y == 0, 1].mean() for it in (usual, apart)]
+    assert len(apart.x) == 240 and height[1] - height[0] == pytest.approx(0.1, abs=0.01)
+    request = changed.TriedRequest(datasets=("synthetic",), n=240, seeds=1, out=tmp_path)
+    work = changed.TriedReplication(request)
+    here = work.one("synthetic", "wachter, centres apart", 0)
+    assert here["origin proximity"] == pytest.approx(apart.origin["proximity"])
+    assert here["cost"] > measured(usual, *answer("wachter", usual))["cost"]
+
+
+class Uniform:
+    """A density whose draws lie anywhere, likelier near the middle."""
+
+    def __init__(self, free, held, seed: int) -> None:
+        self.width = free.shape[1]
+
+    def given(self, kinds) -> Uniform:
+        return self
+
+    def sample(self, n: int, at: int, rng: np.random.Generator) -> np.ndarray:
+        return rng.random((n, self.width))
+
+    def density(self, rows: np.ndarray) -> np.ndarray:
+        return np.tile(20 - np.abs(rows - 0.5).sum(1), (2, 1))
+
+
+def test_more_draws_and_fewer_left_out_bring_the_nearest_nearer(monkeypatch) -> None:
+    """Of the same first draws of the public code's way."""
+    if not available("law"):
+        pytest.skip("the data set law is not here")
+    monkeypatch.setattr(as_run_real, "Mixture", Uniform)
+    people = TablePeople(study("lawrun-sex", 0, 2000))
+    ends = [ebr([people], *draws)[0] for draws in ((100, 0.0), (3000, 0.0), (3000, 0.9), (1000, 0.6), ())]
+    few, many, likely, as_said, usual = [np.linalg.norm(end - people.here, axis=1).mean() for end in ends]
+    assert many < few and many < likely and as_said == usual
 
 
 def test_theorems_hold_as_numbers():

@@ -90,12 +90,12 @@ def test_every_page_states_its_tolerance(file: Path) -> None:
     assert all((file.parent / name).is_file() for name in data["files"])
 
 
-@pytest.mark.parametrize("name", ["as-run-tables"])
+@pytest.mark.parametrize("name", ["as-run-tables", "changed-few"])
 def test_a_page_gives_the_numbers_that_it_is_said_to_explain(name: str) -> None:
     """A worse number with a cause that a page of other ways tests is within there."""
 
     def method(row: Row) -> str:
-        return str(row["method"])
+        return str(row["method"]).partition(", ")[0] if name == "changed-few" else str(row["method"])
 
     there = {
         (AS_RUN.get(row["setting"], row["setting"]), method(row), row["measure"]): row

@@ -111,11 +111,11 @@ class TablePeople:
 Ends = list[np.ndarray]
 
 
-def ebr(several: Sequence[TablePeople]) -> Ends:
+def ebr(several: Sequence[TablePeople], enough: int = ENOUGH, quantile: float | None = None) -> Ends:
     """Nearest accepted of the likelier of 1,000 draws at each person's immutables; where none is, the farthest.
 
     Draws are of the own group's density and stay with the chance of the other group's / 20; whoever has the same
-    immutables has the same draws.
+    immutables has the same draws. enough: how many draws; quantile: which share of them is left out, the table's own.
     """
     out, fitted = [], {}
     for people in several:
@@ -134,13 +134,14 @@ def ebr(several: Sequence[TablePeople]) -> Ends:
             for _ in range(MOST_OF.get(people.table, MOST) // PROPOSED):
                 drawn = both.sample(PROPOSED, 0, rng)
                 pool = np.r_[pool, drawn[rng.random(PROPOSED) < both.density(drawn)[1] / 20]]
-                if len(pool) >= ENOUGH:
+                if len(pool) >= enough:
                     break
             if not len(pool):
                 continue
-            pool = pool[:ENOUGH]
+            pool = pool[:enough]
             product = both.density(pool).prod(0)
-            pool = pool[product >= np.quantile(product, QUANTILES.get(people.table, DEFAULT_QUANTILE))]
+            left_out = QUANTILES.get(people.table, DEFAULT_QUANTILE) if quantile is None else quantile
+            pool = pool[product >= np.quantile(product, left_out)]
             mine = np.flatnonzero(kind.ravel() == k)
             far = cdist(people.here[mine], pool)
             good = people.score(pool[None], mine[:1])[0] > 0

@@ -193,9 +193,19 @@ def drawn(n: int, seed: int, most: int) -> np.ndarray:
     return np.sort(rng.choice(n, most, replace=False)) if n > most else np.arange(n)
 
 
-def _synthetic(seed: int, each: int) -> BalancedStudy:
+def with_centres(
+    seed: int, n: int, centres: tuple[tuple[float, float], ...], deviation: float
+) -> BalancedStudy:
+    """The synthetic set of n people with other centres, in the order of `CENTRES`, and another deviation."""
+    return _synthetic(seed, n // 4, centres, deviation)
+
+
+def _synthetic(
+    seed: int, each: int, centres: tuple[tuple[float, float], ...] = CENTRES, deviation: float = 0.1
+) -> BalancedStudy:
     rng = np.random.default_rng([7, seed])
-    place = np.concatenate([c + 0.1 * rng.normal(size=(each, 2)) for c in np.array(CENTRES)]).clip(0, 1)
+    four = [c + deviation * rng.normal(size=(each, 2)) for c in np.array(centres)]
+    place = np.concatenate(four).clip(0, 1)
     member = np.tile(np.repeat([0, 1], each), 2)
     numbers = [Feature(name=name, kind="real", low=0, high=1) for name in KEPT["synthetic"]]
     sex = Feature(name="group", kind="binary", levels=("M", "F"), actionability="immutable", sensitive=True)
