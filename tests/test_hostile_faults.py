@@ -165,6 +165,82 @@ def test_a_command_on_a_full_disk_has_a_code_of_its_own(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["people.csv"]
 
 
+def test_a_file_cannot_ask_for_room_for_options_that_nobody_has(question, tmp_path):
+    """Room was made for as many as the file says, before they were counted."""
+    path = tmp_path / "answers.json"
+    question.answer.save(path)
+    stored = json.loads(path.read_text())
+    path.write_text(json.dumps(stored | {"k": 2**40}))
+    with pytest.raises(FileFormatError, match=r"answers\.json"):
+        wf.Recourse.load(path)
+
+
+def test_answers_of_two_methods_joined_name_both(question):
+    other = wf.recommend(question.problem, question.answer.x, method="growing-spheres", k=question.answer.k)
+    got = wf.Recourse.concat([question.answer, other, question.answer])
+    both = f"{question.answer.method}, growing-spheres"
+    assert got.method == got.meta["method"] == both and "parameters" not in got.meta
+    alike = wf.Recourse.concat([question.answer, question.answer])
+    assert alike.meta["parameters"] == question.answer.meta["parameters"]
+
+
+LONG = "x" * 300
+WITH_TABLE = ("--train", "people.csv", "--label", "y", "--favourable", "1", "--n", "1", "--model", "lr")
+
+
+def command(*words):
+    """The exit code and the words of a command."""
+    from typer.testing import CliRunner
+
+    from wayforward.cli.app import app
+
+    got = CliRunner().invoke(app, list(words))
+    return got.exit_code, got.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("schema", "infer", f"{LONG}.csv"),
+        ("evaluate", f"{LONG}.json"),
+        ("study", "export", LONG, "--out", "there"),
+        ("recommend", *WITH_TABLE, "--people", f"{LONG}.csv"),
+        ("recommend", *WITH_TABLE, "--preferences", f"{LONG}.json"),
+        ("recommend", *WITH_TABLE, "--world", f"{LONG}.yaml"),
+        ("recommend", *WITH_TABLE, "--out", f"{LONG}.json"),
+    ],
+    ids=lambda words: "-".join(word for word in words[:1] + words[-2:-1]),
+)
+def test_a_name_too_long_for_a_path_is_said_so(tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"a": range(30), "y": [0, 1] * 15}).to_csv("people.csv", index=False)
+    code, said = command(*words)
+    assert code == 2 and "too long" in said and "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("evaluate", "large.json"),
+        ("explain", "large.json"),
+        ("recommend", *WITH_TABLE, "--preferences", "large.json"),
+        ("recommend", *WITH_TABLE, "--preferences", "large.csv"),
+        ("recommend", *WITH_TABLE, "--world", "large.yaml"),
+        ("recommend", *WITH_TABLE, "--world", "large.safetensors"),
+    ],
+    ids=lambda words: words[0] + words[-1].removeprefix("large"),
+)
+def test_a_file_larger_than_the_memory_is_named(tmp_path, monkeypatch, words):
+    """Forty gigabytes of zeros that take no room on the disk: nothing reads them all."""
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"a": range(30), "y": [0, 1] * 15}).to_csv("people.csv", index=False)
+    with open(words[-1], "wb") as file:
+        file.write(b"person,feature,high\n" if words[-1].endswith("csv") else b"{")
+        file.truncate(40 * 2**30)
+    code, said = command(*words)
+    assert code == 2 and words[-1] in said.replace("\n", " ")
+
+
 def test_nobodys_link_is_followed(tmp_path, question):
     """Names beside the output that could be foreseen led wherever somebody had made them lead."""
     treasure = tmp_path / "treasure"

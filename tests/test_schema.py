@@ -231,7 +231,12 @@ def test_yaml_files(tmp_path):
         ("features: 3\nrules: []\n", "must be a list"),
         ("features: []\n", "at least one feature"),
         ("features:\n - {name: a, kind: real}\nrules: {a: 1}\n", "list of texts"),
-        ("features:\n" + "[" * 3000 + "\n", "no valid YAML|nested too deeply"),
+        ("features:\n" + "[" * 3000 + "\n", "no valid YAML"),
+        ("features:\n" + "[" * 100_000, "no valid YAML"),
+        ("features:\n" + "[" * 100_000 + "]" * 100_000, "no valid YAML"),
+        ("features:\n {a: " + "{a: " * 100_000, "no valid YAML"),
+        ("features:\n" + "- " * 100_000, "no valid YAML"),
+        ("features:\n" + "? " * 100_000, "no valid YAML"),
     ],
 )
 def test_broken_and_hostile_yaml_is_refused(text, words):

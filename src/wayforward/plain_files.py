@@ -21,6 +21,10 @@ from typing import Any, NoReturn, TextIO
 from wayforward.errors import DataError, FileFormatError, WayforwardError, WriteError, shown
 
 MOST_CHARACTERS = 1_000_000  # of a file that people write by hand
+MOST_NESTED = (
+    100  # lists and mappings in each other: YAML's reader calls itself for each, and ends the process
+)
+MOST_BYTES = 2**30  # of a JSON file that the library wrote
 _HALF = re.compile(r"\.(.{1,80})\.[0-9a-f]{16}(\.[^.]*)?", re.DOTALL)  # what `written` writes to
 
 
@@ -117,13 +121,15 @@ def parse_yaml(text: str, name: str, most: int = MOST_CHARACTERS) -> Any:
 
     Loader.add_constructor("tag:yaml.org,2002:float", Loader.construct_yaml_float)
     try:
-        if "*" in check_size(text, name, most):
-            for event in yaml.parse(text, quick):
-                if isinstance(event, yaml.events.AliasEvent):
-                    line = 1 + (event.start_mark.line if event.start_mark else 0)
-                    raise FileFormatError(
-                        f"The {name} uses a YAML alias in line {line}. Write the value out."
-                    )
+        depth = 0
+        for event in yaml.parse(check_size(text, name, most), quick):
+            if isinstance(event, yaml.events.AliasEvent):
+                line = 1 + (event.start_mark.line if event.start_mark else 0)
+                raise FileFormatError(f"The {name} uses a YAML alias in line {line}. Write the value out.")
+            depth += isinstance(event, yaml.events.CollectionStartEvent)
+            depth -= isinstance(event, yaml.events.CollectionEndEvent)
+            if depth > MOST_NESTED:
+                raise RecursionError
         return yaml.load(text, Loader)  # a SafeLoader: builds plain data only
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -165,12 +171,20 @@ def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_json(path: str | Path) -> Any:
-    """Parse a UTF-8 JSON file. Raises: OSError; ValueError for what is no JSON, NaN and infinities included."""
+    """Parse a UTF-8 JSON file.
+
+    Raises: OSError; ValueError for what is no JSON, NaN and infinities included; FileFormatError beyond MOST_BYTES.
+    """
 
     def refuse(constant: str) -> NoReturn:
         raise ValueError(f"{constant} is no JSON")
 
-    require_regular(path)
+    size = require_regular(path).st_size
+    if size > MOST_BYTES:
+        raise FileFormatError(
+            f"'{name_of(path)}' has {size:,} bytes; of a JSON file at most {MOST_BYTES:,} are read. Check the path, or "
+            "give a .parquet file."
+        )
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=refuse)
     except RecursionError:

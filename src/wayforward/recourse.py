@@ -449,6 +449,9 @@ class Recourse:
         longest = max(part.path.shape[2] for part in parts)
         joined["path"] = np.concatenate([_longer(part.path, longest) for part in parts])
         meta = dict(first.meta)
+        methods = dict.fromkeys(part.method for part in parts if part.method)
+        if len(methods) > 1:
+            meta.pop("parameters", None)  # those of the first one
         for key in ("seconds_recommend", "model_rows", "model_calls", "native_rows", "n_shortened"):
             if key in meta:
                 meta[key] = sum(part.meta.get(key, 0) for part in parts)
@@ -468,7 +471,9 @@ class Recourse:
             )
         # of several problems none can speak for all
         problem = first.problem if all(part.problem is first.problem for part in parts) else None
-        return replace(first, **joined, preferences=wishes, meta=meta, problem=problem)
+        method = ", ".join(methods)
+        meta |= {"method": method} if "method" in meta else {}
+        return replace(first, **joined, method=method, preferences=wishes, meta=meta, problem=problem)
 
     # -- words and tables ----------------------------------------------------------------------------------
 
@@ -1176,6 +1181,8 @@ def _arrow_error() -> type[Exception]:
 
 
 def _outcomes(names: Any, k: int) -> np.ndarray:
+    if any(len(row) != k for row in names):  # before room is made for what nobody has
+        raise ValueError("k")
     out = np.empty((len(names), k), dtype=object)
     for i, row in enumerate(names):
         out[i] = [Outcome[name] for name in row]

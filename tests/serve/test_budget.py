@@ -63,6 +63,33 @@ def test_visitors_do_not_close_the_door_to_those_with_a_letter(services, model, 
         ask(services, invited)
 
 
+@pytest.mark.parametrize("way", ["receipt", "keep"])
+def test_plans_that_were_not_shown_cost_an_answer(services, model, way):
+    """Whether a made-up plan holds was told for nothing, as often as somebody asked."""
+    id = case(services, model)
+    shown = [plan.action for plan in services.cases.plans(services.cases.open(id))]
+    spent = services.cases.open(id).queries
+    services.cases.budget.per_case = spent + 3
+
+    def asked(action):
+        if way == "keep":
+            services.cases.keep(id, action)
+        else:
+            services.cases.receipt(services.cases.open(id), action, "Bank")
+
+    for action in shown:
+        asked(action)
+    assert shown and services.cases.open(id).queries == spent
+    for income in (1900, 1901, 1902):  # too little: it does not hold
+        with pytest.raises(CaseError, match="no plan|not hold"):
+            asked([None, income, None, None])
+    with pytest.raises(CaseError, match="a person will look at it"):
+        asked([None, 1903, None, None])
+    asked(shown[0])  # their plans stay
+    services.cases.keep(id, shown[0])
+    assert services.cases.open(id).queries == spent + 3
+
+
 def test_what_is_shown_twice_is_counted_once(services, model):
     id = case(services, model)
     for _ in range(3):

@@ -7,6 +7,7 @@ import json
 import secrets
 import time
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from wayforward.errors import (
     WorldError,
     did_you_mean,
 )
-from wayforward.plain_files import no_file, read_text, write_text
+from wayforward.plain_files import bounded_lines, file_digest, no_file, read_text, write_text
 
 if TYPE_CHECKING:
     from wayforward.data import Dataset
@@ -290,9 +291,9 @@ def _put_together(
     seconds = time.perf_counter() - started
     if question.train is not None:
         files["train"] = _sha256(question.train)
+    found = _world(question.world, world)
     if Path(question.world).is_file():
         files["world"] = _sha256(Path(question.world))
-    found = _world(question.world, world)
     if question.sub_population:
         from wayforward.world import SubPopulation
 
@@ -465,7 +466,10 @@ def read_wishes(path: Path, schema: Schema, x: np.ndarray, question: Inputs) -> 
     if not path.is_file():
         raise FileFormatError(no_file(path))
     if path.suffix == ".csv":
-        if not any(line.strip(b" \r\n\t,") for line in path.read_bytes().split(b"\n")[1:]):
+        with path.open(encoding="latin-1") as file:
+            lines = bounded_lines(file, path.name)
+            empty = not any(line.strip(" \r\n\t,") for line in islice(lines, 1, None))
+        if empty:
             raise FileFormatError(
                 f"'{path.name}' has no row, so nobody wishes anything. Give a row for each wish, or "
                 "leave --preferences out."
@@ -498,7 +502,10 @@ def _secret(path: Path) -> bytes:
 
 
 def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    try:
+        return file_digest(path)
+    except OSError as error:
+        raise FileFormatError(f"'{path.name}' cannot be read: {error.strerror}. Check the path.") from None
 
 
 __all__ = [

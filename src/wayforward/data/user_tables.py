@@ -12,7 +12,7 @@ import numpy as np
 
 from wayforward.errors import DataError, FileFormatError, MissingExtra, did_you_mean, require
 from wayforward.model.zoo import label_gaps
-from wayforward.plain_files import bounded_lines, no_file, require_once
+from wayforward.plain_files import as_path, bounded_lines, no_file, require_once
 
 MOST_VALUES = 200_000_000  # rows times columns of a table that is read whole: 1.6 GB of numbers
 
@@ -23,7 +23,7 @@ def read_table(path: Path) -> Any:
     Raises: DataError for an absent or empty file, a column that is there twice, or more than MOST_VALUES values;
     FileFormatError for one that cannot be read, or has a line of millions of characters; MissingExtra.
     """
-    if path.is_dir():
+    if as_path(path).is_dir():
         raise DataError(f"'{path}' is a folder. Name a file in it.")
     if not path.is_file():
         raise DataError(no_file(path))

@@ -53,7 +53,9 @@ def certified(recourse: Recourse, *, boxes: int = BOXES, end: float = np.inf) ->
     require_kind(recourse, Recourse, "recourse", MethodError)
     problem = recourse.problem
     if problem is None:
-        raise MethodError("This answer was read from a file and does not know its problem. Ask again.")
+        raise MethodError(
+            "This answer (of a file, or joined of several) does not know its problem. Ask again."
+        )
     if not is_integer(boxes) or boxes < 1:
         raise MethodError(
             f"certify={boxes!r} is no number of boxes. Give True, or a whole number such as 20000."

@@ -55,7 +55,9 @@ def reason_sets(recourse: Recourse, most: int = 4) -> list[ReasonSets]:
     """
     problem = recourse.problem
     if problem is None:
-        raise ProblemError("This answer was read from a file and does not know its problem. Ask again.")
+        raise ProblemError(
+            "This answer (of a file, or joined of several) does not know its problem. Ask again."
+        )
     if most < 1:
         raise DataError(f"most={most} reasons are none. Ask for 1 or more.")
     who = np.flatnonzero(recourse.refused)

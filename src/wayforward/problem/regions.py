@@ -40,7 +40,9 @@ def regions(recourse: Recourse, sample: bool = True, leeway: float = 0.0) -> Reg
     """
     problem = recourse.problem
     if problem is None:
-        raise ProblemError("This answer was read from a file and does not know its problem. Ask again.")
+        raise ProblemError(
+            "This answer (of a file, or joined of several) does not know its problem. Ask again."
+        )
     n, k, d = recourse.action.shape
     who, slot = np.nonzero(recourse.found)
     wishes = None if recourse.preferences is None else recourse.preferences.take(who)

@@ -59,7 +59,9 @@ def with_room(
     require_number(most, "most", 0, MOST_ROOM)
     problem = recourse.problem
     if problem is None:
-        raise ProblemError("This answer was read from a file and does not know its problem. Ask again.")
+        raise ProblemError(
+            "This answer (of a file, or joined of several) does not know its problem. Ask again."
+        )
     near = recourse.found & (recourse.margin < share - 1e-9) & (recourse.steps == "")
     who, slot = np.nonzero(near if held is None else near & ~held)
     note = {"share": share, "most": most, "moved": 0, "price": 0.0}

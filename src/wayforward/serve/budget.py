@@ -15,7 +15,13 @@ from wayforward.language import gettext
 from wayforward.serve.storage.tables import ApplicantCase, now
 from wayforward.serve.tallies import add_to, counted
 
-COSTS = {"own row": 2, "what-if": 1, "plans": 4, "reply": 2}  # answers of the model that an act may show
+COSTS = {
+    "own row": 2,
+    "what-if": 1,
+    "plan": 1,
+    "plans": 4,
+    "reply": 2,
+}  # answers of the model that an act may show
 
 
 @dataclass
