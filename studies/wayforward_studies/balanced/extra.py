@@ -15,6 +15,10 @@ from wayforward_studies.pages import Page
 from wayforward_studies.replication import Request, at_least, known, made_in
 
 SEEDS = 5
+MARKS = (
+    " ± is the standard deviation over the draws; the interval that judges a number is wider where draws are few "
+    "(of three 3 times, of ten .75 times that). **Bold**: more segregated than the origin; with a °, within chance."
+)
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,7 @@ class ExtraReplication(BalancedReplication):
             page,
             title=cls.title,
             rows=tuple(row for line in lines for row in line.rows()),
-            intro=cls.intro.format(seeds=made["seeds"]),
+            intro=cls.intro.format(seeds=made["seeds"]) + (MARKS if made["seeds"] > 1 else ""),
             tolerance=tables.tolerance(),
             tables=tables.tables(lines, made["refused people a run"]),
             notes=cls.notes + made_in(made),
