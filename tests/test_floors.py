@@ -146,3 +146,24 @@ def test_what_runs_has_no_circle() -> None:
         if module != "wayforward"
     )
     assert [sorted(some) for some in networkx.strongly_connected_components(graph) if len(some) > 1] == []
+
+
+def test_no_package_and_a_part_of_it_wait_for_each_other() -> None:
+    """Else threads that import both first at once see one of them half made.
+
+    A part that says `from package import other_part` waits for the whole package, which waits for the part.
+    """
+    graph = networkx.DiGraph()
+    for module, (_, tree) in _trees().items():
+        for node in _statements([it for it in tree.body if not isinstance(it, ast.FunctionDef)], False):
+            if not isinstance(node, ast.ImportFrom) or module == "wayforward":
+                continue
+            package = str(node.module)
+            above = {".".join(package.split(".")[:i]) for i in range(2, package.count(".") + 1)}
+            needed = {package, *(f"{package}.{alias.name}" for alias in node.names)}
+            needed |= {whole for whole in above if not module.startswith(f"{whole}.")}
+            graph.add_edges_from(
+                (module, it) for it in needed & _trees().keys() if it not in (module, "wayforward")
+            )
+    circles = [sorted(some) for some in networkx.strongly_connected_components(graph) if len(some) > 1]
+    assert not circles

@@ -28,14 +28,14 @@ from wayforward.errors import (
     shown,
     suggest,
 )
-from wayforward.evaluate import actions as act
-from wayforward.evaluate import stats
+from wayforward.evaluate.actions import out_of_domain
 from wayforward.evaluate.evidence import Evidence, proved_here
 from wayforward.evaluate.fairness import GroupGaps, as_groups, group_gaps
 from wayforward.evaluate.foreign import inferred_action, read_options, read_rows
 from wayforward.evaluate.judge import judge
 from wayforward.evaluate.metric import LEVELS, MEANING, METRICS, UNREAD, Level, measure
-from wayforward.evaluate.stats import NOTHING, Estimate
+from wayforward.evaluate.stats import NOTHING, Estimate, rate
+from wayforward.evaluate.stats import means as means_of
 from wayforward.evaluate.unread import among_everybody, taken
 from wayforward.plain_files import write_text
 from wayforward.public import public
@@ -282,13 +282,13 @@ class Evaluation:
             found: dict[str, Estimate] = {}
             for name in _RATES_BY_GROUP:
                 if name in self.people:
-                    found[name] = stats.rate(self.people[name][wanting] > 0)
+                    found[name] = rate(self.people[name][wanting] > 0)
             for name in _FLAGS_BY_GROUP:
                 if name in self.people:
                     values = self.people[name][mine]
-                    found[name] = stats.rate(values > 0, np.isfinite(values))
+                    found[name] = rate(values > 0, np.isfinite(values))
             costs = {name: self.people[name][mine] for name in _COSTS_BY_GROUP if name in self.people}
-            found |= stats.means(costs, seed=seed, resamples=resamples)
+            found |= means_of(costs, seed=seed, resamples=resamples)
             rows += [
                 {"group": group, "metric": m, "value": e.value, "low": e.low, "high": e.high, "n": e.n}
                 for m, e in found.items()
@@ -522,7 +522,7 @@ def evaluate_rows(
     empty = np.asarray(np.isnan(acts).all(-1))
     rows = np.where(empty[..., None], np.nan, rows)
     if replay:
-        who, slot = np.nonzero(~empty & ~act.out_of_domain(schema, rows).any(-1))
+        who, slot = np.nonzero(~empty & ~out_of_domain(schema, rows).any(-1))
         rows = rows.copy()
         if len(who):
             rows[who, slot] = problem.consequences(people[who], acts[who, slot])

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import DataError, flags_in, numbers_in
-from wayforward.evaluate import actions
+from wayforward.evaluate.actions import out_of_domain
+from wayforward.evaluate.actions import violations as violations_of
 from wayforward.evaluate.distance import ReferenceScale, norms
 from wayforward.evaluate.diversity import diversity
 from wayforward.evaluate.foreign import read_rows
@@ -127,7 +128,7 @@ class Evidence:
 
         test = Neighbours().fit(self.schema, known, accepted)
         out = np.zeros(self.after.shape[:2], dtype=bool)
-        exist = ~actions.out_of_domain(self.schema, self.after).any(-1)
+        exist = ~out_of_domain(self.schema, self.after).any(-1)
         who, slot = np.nonzero(self.judged.returned & exist)
         if len(who):
             out[who, slot] = np.asarray(test.holds(self.x[who], self.after[who, slot]), dtype=bool)
@@ -254,7 +255,7 @@ class Evidence:
     def violations(self) -> dict[str, PerPerson]:
         """How many limits the cheapest option breaks, usable or not, kind by kind."""
         option = np.where(self.given.any(1), self.cheapest_of(self.judged.returned), -1)
-        return actions.violations(self.schema, self.x, self.pick(self.after, option))
+        return violations_of(self.schema, self.x, self.pick(self.after, option))
 
     @cached_property
     def likelihood(self) -> tuple[PerPerson, PerPerson] | None:
@@ -339,7 +340,7 @@ def option_costs(
     """Return the problem's cost of every option (n, k); inf where there is none or where it cannot be priced."""
     out = np.full(action.shape[:2], np.inf)
     moved = problem.schema.differs(after, x[:, None, :])  # somebody may stand outside what was observed
-    beyond = (actions.out_of_domain(problem.schema, after) & moved).any(-1)
+    beyond = (out_of_domain(problem.schema, after) & moved).any(-1)
     who, slot = np.nonzero(~np.isnan(action).all(-1) & ~beyond)
     if len(who):
         weights = None if weight is None else np.asarray(weight, dtype=np.float64)[who]

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from wayforward.errors import DataError
-from wayforward.evaluate import stats
-from wayforward.evaluate.stats import Estimate
+from wayforward.evaluate.stats import Estimate, mean_difference
+from wayforward.evaluate.stats import mean as mean_of
 from wayforward.shapes import Floats
 
 
@@ -61,13 +61,13 @@ def group_gaps(values: np.ndarray, groups: np.ndarray, *, seed: int = 0, resampl
     labels = as_groups(groups, len(values))
     names = tuple(sorted(set(labels.tolist())))
     by = {g: values[labels == g] for g in names}
-    mean = {g: stats.mean(by[g], seed=seed, resamples=resamples) for g in names}
+    mean = {g: mean_of(by[g], seed=seed, resamples=resamples) for g in names}
     zero = Estimate(0.0, 0.0, 0.0, 0)
     pairwise: dict[str, dict[str, Estimate]] = {g: {} for g in names}
     for i, a in enumerate(names):
         pairwise[a][a] = zero
         for b in names[i + 1 :]:
-            gap = stats.mean_difference(by[a], by[b], seed=seed, resamples=resamples)
+            gap = mean_difference(by[a], by[b], seed=seed, resamples=resamples)
             pairwise[a][b] = gap
             pairwise[b][a] = Estimate(-gap.value, -gap.high, -gap.low, gap.n)
     best: tuple[str, str] | None = None
@@ -90,11 +90,11 @@ def burden(
     how many remain. The value for everybody is the robustness score of CERTIFAI.
     """
     distance = np.asarray(distance, dtype=np.float64)
-    out = {"everybody": stats.mean(distance, seed=seed, resamples=resamples)}
+    out = {"everybody": mean_of(distance, seed=seed, resamples=resamples)}
     if groups is not None:
         labels = as_groups(groups, len(distance))
         for g in sorted(set(labels.tolist())):
-            out[g] = stats.mean(distance[labels == g], seed=seed, resamples=resamples)
+            out[g] = mean_of(distance[labels == g], seed=seed, resamples=resamples)
     return out
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.errors import DataError, require_kind
-from wayforward.evaluate import row_rules
+from wayforward.evaluate.row_rules import BeforeAfter, truth
 from wayforward.evaluate.row_world import consequences, lattice_start
 from wayforward.public import public
 from wayforward.rules.expression import Drag
@@ -159,9 +159,9 @@ def _judged_rows(
         set_ = _shifts(columns, soft, was, acts)
         out["legal"][i] = not empty and not unreal and _legal(columns, soft, set_, was, acts, now, moved)
         # A rule says nothing about a value that does not exist; somebody may stand outside what was observed, though.
-        pair = row_rules.BeforeAfter(was, now, spans)
+        pair = BeforeAfter(was, now, spans)
         out["rules"][i] = not conditions or not (
-            unreal or any(not isinstance(c, Drag) and row_rules.truth(c, pair) is False for c in conditions)
+            unreal or any(not isinstance(c, Drag) and truth(c, pair) is False for c in conditions)
         )
         out["wishes"][i] = limits is None or limits.hold(columns, person, set_, was, acts, now, moved)
     return out

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 
 from wayforward.errors import DataError, is_one_of
-from wayforward.evaluate import stats
-from wayforward.evaluate.stats import Estimate
+from wayforward.evaluate.stats import Estimate, rate
+from wayforward.evaluate.stats import means as means_of
 from wayforward.public import public
 from wayforward.shapes import Mask, PerPerson
 
@@ -99,7 +99,7 @@ def measure(
     for metric in metrics:
         got = metric.measure(evidence)
         if isinstance(got, Share):
-            rates[metric.name] = stats.rate(got.hit, got.among)
+            rates[metric.name] = rate(got.hit, got.among)
             got = got.people
         if got is None:
             continue
@@ -110,6 +110,6 @@ def measure(
                 "Give one number a person, NaN where there is none."
             )
     numbers = {name: values[evidence.refused] for name, values in people.items() if name not in rates}
-    means = stats.means(numbers, seed=evidence.seed, resamples=resamples)
+    means = means_of(numbers, seed=evidence.seed, resamples=resamples)
     found = rates | means
     return {metric.name: found[metric.name] for metric in metrics if metric.name in found}, people

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.evaluate import row_rules as plain
+from wayforward.evaluate.row_rules import Lookup, divided, exp, log, logit, sigmoid
+from wayforward.evaluate.row_rules import value as value_of
 from wayforward.rules.expression import (
     Call,
     Drag,
@@ -123,7 +124,7 @@ class _Equations:
         return end
 
     def _value(self, j: int, values: Sequence[float], noise: float) -> float:
-        return plain.value(
+        return value_of(
             self.equations[j].tree, lambda ref: noise if ref.when == "noise" else values[ref.index]
         )
 
@@ -166,32 +167,32 @@ def _path_to_noise(node: Quantity) -> list[tuple[Quantity, Quantity]]:
     return path  # type: ignore[return-value]
 
 
-def _undone(node: Quantity, inner: Quantity, x: float, look: plain.Lookup) -> float:
+def _undone(node: Quantity, inner: Quantity, x: float, look: Lookup) -> float:
     """Return what the inner part must be for the node to be x."""
     match node:
         case Sum(terms) | Call("sum", terms):
             for term in terms:
                 if term is not inner:
-                    x -= plain.value(term, look)
+                    x -= value_of(term, look)
             return x
         case Negate(_):
             return -x
         case Product(left, right):
-            return plain.divided(x, plain.value(right if inner is left else left, look))
+            return divided(x, value_of(right if inner is left else left, look))
         case Quotient(left, right) if inner is left:
-            return x * plain.value(right, look)
+            return x * value_of(right, look)
         case Quotient(left, _):
-            return plain.divided(plain.value(left, look), x)
+            return divided(value_of(left, look), x)
         case Call("exp", _):
-            return plain.log(x)
+            return log(x)
         case Call("log", _):
-            return plain.exp(x)
+            return exp(x)
         case Call("sqrt", _):
             return x * x if x >= 0 else math.nan
         case Call("sigmoid", _):
-            return plain.logit(x)
+            return logit(x)
         case Call("logit", _):
-            return plain.sigmoid(x)
+            return sigmoid(x)
         case Call("tanh", _):
             return math.atanh(x) if abs(x) < 1 else math.copysign(math.inf, x) if abs(x) == 1 else math.nan
     raise AssertionError(f"{type(node).__name__} cannot be undone")

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.errors import require_kind
-from wayforward.evaluate import actions
+from wayforward.evaluate.actions import (
+    acted_and_changed,
+    ground_truth,
+    hard_action,
+    optimality_gap,
+    out_of_domain,
+    proximity,
+    redundancy,
+)
 from wayforward.evaluate.foreign import read_rows
 from wayforward.evaluate.judge import ask_model
 from wayforward.evaluate.metric import Measured, Metric, Share
@@ -196,7 +204,7 @@ _COSTS = (
 
 def _redundancy(e: Evidence) -> PerPerson:
     alone = e.problem.independent
-    return actions.redundancy(
+    return redundancy(
         e.schema,
         e.x,
         e.end,
@@ -209,11 +217,11 @@ def _redundancy(e: Evidence) -> PerPerson:
 
 
 def _acted(e: Evidence, which: int) -> PerPerson:
-    return actions.acted_and_changed(e.schema, e.x, e.real_acts, e.end)[which]
+    return acted_and_changed(e.schema, e.x, e.real_acts, e.end)[which]
 
 
 def _in_domain(e: Evidence) -> Share:
-    return Share(np.asarray(~actions.out_of_domain(e.schema, e.after).any(-1))[e.given])
+    return Share(np.asarray(~out_of_domain(e.schema, e.after).any(-1))[e.given])
 
 
 _CHANGES = (
@@ -243,7 +251,7 @@ def _near(score: str) -> Callable[[Evidence], Measured]:
 
 _LIKENESS = (
     Metric("proximity", "Euclidean distance in range-scaled columns, over usable",
-           "ranges", _USABLE, lambda e: actions.proximity(e.schema, e.x, e.end)),
+           "ranges", _USABLE, lambda e: proximity(e.schema, e.x, e.end)),
     Metric("ynn", "share of 5 nearest reference people decided alike, over usable",
            "share", _USABLE, _near("yNN"), "standard"),
     Metric("nearest_favourable", "distance to the nearest accepted reference person, over usable",
@@ -268,20 +276,20 @@ def _hardest(e: Evidence) -> Measured:
     if e.wishes is None or e.wishes.score is None:
         return None
     may_act = e.schema.actionable & ~np.asarray(e.wishes.frozen)
-    return actions.hard_action(e.acts, np.asarray(e.wishes.score), may_act)
+    return hard_action(e.acts, np.asarray(e.wishes.score), may_act)
 
 
 def _ideal(e: Evidence, which: int) -> Measured:
     if e.wanted is None:
         return None
     wanted = np.asarray(read_rows(e.schema, e.wanted, "wanted"))
-    return actions.ground_truth(e.schema, e.x, e.end, wanted)[which]
+    return ground_truth(e.schema, e.x, e.end, wanted)[which]
 
 
 def _optimality_gap(e: Evidence) -> Measured:
     if e.best is None:
         return None
-    return np.where(e.refused, actions.optimality_gap(e.pick(e.weighted_cost), e.best[0]), np.nan)
+    return np.where(e.refused, optimality_gap(e.pick(e.weighted_cost), e.best[0]), np.nan)
 
 
 def _gap(e: Evidence) -> PerPerson | None:

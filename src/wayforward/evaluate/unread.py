@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.evaluate import stats
+from wayforward.evaluate.stats import rate
 from wayforward.language import N_, Translatable, gettext, marks
 from wayforward.recourse import Outcome, count_outcomes
 
@@ -53,9 +53,9 @@ def among_everybody(found: Evaluation, recourse: Recourse, groups: Any) -> Evalu
     for name in RATES:
         if name in totals and name in found.people:
             hit = found.people[name][found.refused] > 0
-            totals[name] = stats.rate(np.concatenate([hit, np.zeros(lost, dtype=bool)]))
+            totals[name] = rate(np.concatenate([hit, np.zeros(lost, dtype=bool)]))
     totals["usable_read"] = found.totals["usable"]
-    totals["not_asked"] = stats.rate(~readable)
+    totals["not_asked"] = rate(~readable)
     outcome = np.full(n, Outcome.NOT_ASKED, dtype=object)
     outcome[readable] = found.outcome
     notes = _notes(recourse, ", ".join(name for name in RATES if name in totals))

@@ -12,7 +12,8 @@ import numpy as np
 
 from wayforward.errors import ProblemError, is_integer
 from wayforward.language import gettext, in_english, marks
-from wayforward.problem import over_draws
+from wayforward.problem.over_draws import deviation as deviation_over_draws
+from wayforward.problem.over_draws import mean as mean_over_draws
 from wayforward.problem.target import BoundTarget
 from wayforward.public import public
 
@@ -91,7 +92,7 @@ class Confidence:
         if self.share is not None:
             good &= yes.mean(0) >= min(self.share + spare / len(yes), 1.0) - 1e-12
         if self.gamma is not None:
-            mean, room = over_draws.mean(value), self.gamma * over_draws.deviation(value)
+            mean, room = mean_over_draws(value), self.gamma * deviation_over_draws(value)
             if target.target.interval is not None:
                 low, high = target.target.edges()
                 margin = target.target.margin

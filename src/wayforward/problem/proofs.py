@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.problem import branching
-from wayforward.problem.branching import ActionBoxes
+from wayforward.problem.branching import (
+    ActionBoxes,
+    corner,
+    empty,
+    everything,
+    few_changes,
+    halved,
+    legal_range,
+    middle,
+    widths,
+)
 from wayforward.problem.cost import LpMix
 from wayforward.problem.enumeration import none_among_all
 from wayforward.problem.population import Population
@@ -109,7 +118,7 @@ class _Search:
         people, problem = self.people, self.people.problem
         self.led = people.may.astype(np.int64) @ problem.descendants.astype(np.int64) > 0
         self.loose = not problem.independent and not problem.world.bounded
-        self.legal = branching.legal_range(people)
+        self.legal = legal_range(people)
         self.between, listed = np.zeros(people.x.shape, dtype=bool), problem.model.listed
         self.between[:, listed] = (people.x != people.schema.round(people.x))[:, listed]
         self.conditions = bool(people.schema.rules) and len(people.schema.compiled_rules.conditions) > 0
@@ -120,13 +129,13 @@ class _Search:
         self.exists, self.way = np.zeros(n, dtype=bool), np.full(people.x.shape, np.nan)
         self.most = _BOXES if self.limit is None else self.limit
         given_up, tried = np.zeros(n, dtype=bool), np.ones(n, dtype=np.int64)
-        boxes = self._within(branching.everything(people, self.led, loose=self.loose))
+        boxes = self._within(everything(people, self.led, loose=self.loose))
         for _ in range(_ROUNDS):
             counted = self._counted(boxes)
             if counted is not None:
-                boxes = boxes.take(np.flatnonzero(~branching.few_changes(people, boxes, counted)))
+                boxes = boxes.take(np.flatnonzero(~few_changes(people, boxes, counted)))
             boxes, loose = self._possible(self._payable(boxes))
-            width = branching.widths(people, boxes)
+            width = widths(people, boxes)
             undecided = ~boxes.acts & ~boxes.rests
             width = np.maximum(width, 0.75 * undecided)
             # one point that is not ruled out may be a yes; and without bounds splitting would only repeat the rules
@@ -139,7 +148,7 @@ class _Search:
             if not open_.size:
                 break
             boxes, width = boxes.take(open_), _where_loose(width[open_], loose[open_])
-            boxes = branching.halved(people, boxes, width, self._counted(boxes))
+            boxes = halved(people, boxes, width, self._counted(boxes))
             tried += np.bincount(boxes.owner, minlength=n)
         else:
             given_up[boxes.owner] = True
@@ -155,7 +164,7 @@ class _Search:
         """Leave out the boxes that surely hold no option; return the others, and `BoxBounds.loose` (b, d) of theirs."""
         people, problem = self.people, self.people.problem
         after = boxes if problem.independent or self.loose else self._after(boxes)
-        gone = branching.empty(people, after)
+        gone = empty(people, after)
         if self.conditions:
             gone |= self._rules_broken(after)
         if gone.any():
@@ -192,7 +201,7 @@ class _Search:
         if not rows.size:
             return np.zeros(0, dtype=bool)
         some = after.take(rows)
-        row = branching.corner(people, some)
+        row = corner(people, some)
         yes = problem.reached(row)[0]
         boxes.answered[rows] = yes
         if problem.independent and yes.any():
@@ -234,7 +243,7 @@ class _Search:
         between = np.clip(least, -_FAR, _FAR) / 2 + np.clip(most, -_FAR, _FAR) / 2
         order = np.lexsort((-people.problem.bound_target.score(between), owner))
         best = order[np.diff(owner[order], prepend=-1) != 0]
-        row, who = branching.middle(people, boxes.take(rows[best])), owner[best]
+        row, who = middle(people, boxes.take(rows[best])), owner[best]
         action = np.where(people.schema.differs(row, people.x[who]), row, np.nan)
         good = np.flatnonzero(~np.isnan(action).all(1) & people.allowed(who, action, row))
         turned = people.problem.presumed(row[good])
@@ -254,7 +263,7 @@ class _Search:
         if not rows.size:
             return gone
         who = some.owner
-        action = np.where(some.rests, np.nan, branching.corner(people, some))
+        action = np.where(some.rests, np.nan, corner(people, some))
         if people.problem.independent:
             action = np.where(people.schema.differs(action, people.x[who]), action, np.nan)
         after = people.after(who, action)

@@ -13,7 +13,7 @@ import numpy as np
 from wayforward.errors import SchemaError, did_you_mean, is_list, is_one_of, is_real, require_switch, shown
 from wayforward.language import gettext, language, one_line
 from wayforward.public import public
-from wayforward.schema import carried
+from wayforward.schema.carried import example_of
 from wayforward.schema.translation import (
     NOTHING,
     FeatureWords,
@@ -162,7 +162,7 @@ class Feature:
                     f"and nothing is worked out with it: leave {field.name} out, or give it another kind."
                 )
         try:
-            carried.example_of(self)
+            example_of(self)
         except (TypeError, ValueError):
             raise SchemaError(
                 f"'{self.name}' has dtype={self.dtype!r} and example={self.example!r}, which do not go together. Give "

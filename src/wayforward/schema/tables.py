@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.errors import DataError, did_you_mean, shown, suggest
-from wayforward.schema import carried
+from wayforward.schema.carried import array_of, keys_of
 from wayforward.schema.feature import Feature
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def encode_column(column: Any, feature: Feature, what: str) -> np.ndarray:
     else:
         values = column.to_list() if hasattr(column, "to_list") else list(column)
     if feature.carried:
-        return carried.keys_of(values, feature, what)
+        return keys_of(values, feature, what)
     code = _codes(feature.levels)
     try:
         found = [code.get(value, -1.0) for value in values]
@@ -516,7 +516,7 @@ def all_whole(value: np.ndarray) -> bool:
 def decode_column(value: np.ndarray, feature: Feature) -> np.ndarray:
     """Return (n,) values as the table holds them: levels for indices, None for missing ones."""
     if feature.carried:
-        return carried.array_of(value, feature)
+        return array_of(value, feature)
     gone = np.isnan(value)
     if not feature.has_levels:
         return value.astype(np.int64) if feature.kind == "integer" and all_whole(value) else value

@@ -33,7 +33,7 @@ from wayforward.errors import (
 from wayforward.evaluate.distance import euclidean_columns
 from wayforward.evaluate.stats import Estimate
 from wayforward.groups import Groups
-from wayforward.impact.segregation import pairs
+from wayforward.impact.segregation.pairs import mean_of_pairs, quantile_of_pairs, same_around
 from wayforward.problem import Problem
 from wayforward.public import public
 from wayforward.schema import Schema, SchemaWarning
@@ -466,12 +466,12 @@ def _over_areas(sides: Sides, beta: float) -> dict[str, float]:
 def _over_pairs(sides: Sides, denominator: str, radius: float | None) -> dict[str, float]:
     """Measure centralization and average proximity: all pairs of people."""
     ours, theirs = sides.point[sides.minority], sides.point[~sides.minority]
-    edge = pairs.quantile_of_pairs(ours, 0.2) if radius is None else min(float(radius), 1e150)
+    edge = quantile_of_pairs(ours, 0.2) if radius is None else min(float(radius), 1e150)
     if not len(theirs) or np.isnan(edge):
         return {"centralization": float("nan"), "proximity": float("nan"), "radius": edge}
-    central = int(pairs.same_around(ours, theirs, edge).sum())
+    central = int(same_around(ours, theirs, edge).sum())
     among = len(sides.point) if denominator == "population" else len(ours)
-    closeness = pairs.mean_of_pairs(ours, theirs, "closeness")
+    closeness = mean_of_pairs(ours, theirs, "closeness")
     return {"centralization": central / among, "proximity": closeness, "radius": edge}
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wayforward.people.dialogue import questionnaire as q
 from wayforward.people.dialogue.course import LIMITS, Course
 from wayforward.people.dialogue.question import Reply
+from wayforward.people.dialogue.questionnaire import QuestionnaireItem, wishes_from
 from wayforward.people.dialogue.setup import PLANS, PendingQuestion
 from wayforward.people.dialogue.wishes import Wish
 from wayforward.people.elicitor import CANNOT_SAY
@@ -51,7 +51,7 @@ class Conversation(Course):
             self._end("accepted" if at < len(p.plans) else "rejected")
         else:
             assert p.item is not None
-            wishes, follow = q.wishes_from(p.item, reply, self.asking)
+            wishes, follow = wishes_from(p.item, reply, self.asking)
             self.wishes += wishes
             self.queue = follow + self.queue
             self._next_limit()
@@ -98,7 +98,7 @@ class Conversation(Course):
         self.queue = [item for item in self.queue if item.what == "rank"]
         self._next_limit()
 
-    def _named(self, item: q.QuestionnaireItem) -> str:
+    def _named(self, item: QuestionnaireItem) -> str:
         return self.schema.names[item.feature] if item.feature >= 0 else ""
 
     def _take_plan(self, p: PendingQuestion, reply: Reply) -> None:

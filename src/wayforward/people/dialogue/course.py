@@ -14,8 +14,9 @@ import numpy as np
 
 from wayforward.answers import why
 from wayforward.language import use_language
-from wayforward.people.dialogue import questionnaire as q
 from wayforward.people.dialogue.dead_ends import Relaxation, find_relaxations, limits_broken
+from wayforward.people.dialogue.questionnaire import QuestionnaireItem
+from wayforward.people.dialogue.questionnaire import items as questionnaire_items
 from wayforward.people.dialogue.seen_plans import SeenPlans
 from wayforward.people.dialogue.setup import PLANS, DialogueSetup, Note, PendingQuestion
 from wayforward.people.dialogue.shown_plans import PlanRounder, ShownPlan
@@ -65,7 +66,7 @@ class Course:
         self.relaxations: list[Relaxation] = []
         self.pending: PendingQuestion | None = None
         self.limit_screens = 0
-        self.queue: list[q.QuestionnaireItem] = []
+        self.queue: list[QuestionnaireItem] = []
         self.asking_wishes: list[Wish] | None = None  # those known when the questionnaire began
         self.notes: list[Note] = []  # to be said before the next question
 
@@ -125,7 +126,7 @@ class Course:
         everything = (
             self._now_asking()
         )  # what may be done before the questionnaire: the questions are about this
-        self.queue = q.items(self.setup.parts, everything, self._useful(everything))
+        self.queue = questionnaire_items(self.setup.parts, everything, self._useful(everything))
         self._next_limit()
 
     def _now_asking(self) -> Population:

@@ -12,10 +12,9 @@ import numpy as np
 
 from wayforward.errors import DataError, DialogueError, is_integer, shown
 from wayforward.language import N_, gettext, language, use_language
-from wayforward.people.dialogue import fitting
-from wayforward.people.dialogue import state as st
 from wayforward.people.dialogue.another_model import news
 from wayforward.people.dialogue.conversation import Conversation
+from wayforward.people.dialogue.fitting import fitted_elicitor
 from wayforward.people.dialogue.lessons import Compared, lessons
 from wayforward.people.dialogue.plans_beside import checked_kinds
 from wayforward.people.dialogue.question import Question
@@ -25,7 +24,7 @@ from wayforward.people.dialogue.reply_parts import asks_meaning
 from wayforward.people.dialogue.reply_reading import read
 from wayforward.people.dialogue.retelling import entry_of, retold
 from wayforward.people.dialogue.setup import DialogueSetup
-from wayforward.people.dialogue.state import row_of
+from wayforward.people.dialogue.state import answers_of, fingerprints, row_of, same_answers
 from wayforward.people.dialogue.stored_dialogue import StoredDialogue, same_schema
 from wayforward.people.dialogue.wishes import wishes_of
 from wayforward.people.dialogue.wording import Ending, ending, meaning, worded
@@ -111,14 +110,14 @@ class Dialogue(StoredDialogue):
                 f"'{name_of(self.file)}' is there already. Go on with it by Dialogue.load(path, problem), or name "
                 "another file."
             )
-        asker, method, description = fitting.fitted_elicitor(
+        asker, method, description = fitted_elicitor(
             problem, elicitor, base, budget, acts=None if acts is None else _plain_acts(problem, acts)
         )
         own = {"questionnaire": questionnaire, "seed": int(seed), "until": until}
         self._description = {**description, **own, "kinds": list(checked_kinds(kinds))}
         wishes = () if preferences is None else tuple(wishes_of(preferences))
         setup = DialogueSetup(problem, row, asker, method, parts, int(seed), wishes, until=until, today=today)
-        self._prints = st.fingerprints(problem, row)
+        self._prints = fingerprints(problem, row)
         self._past, self._note, self._screen, self._ending = [], None, None, None
         self._replies = ReplyLog(setup)
         self._write()
@@ -235,8 +234,8 @@ class Dialogue(StoredDialogue):
         """Does the model say something else than at the beginning about the probe, or no to a plan on the screen?"""
         pending = self._conversation.pending
         shown = [plan.after for plan in pending.plans] if pending is not None else []
-        now, still = st.answers_of(self.problem, self._setup.x, shown)
-        return not (still and st.same_answers(self._prints["model"], now))
+        now, still = answers_of(self.problem, self._setup.x, shown)
+        return not (still and same_answers(self._prints["model"], now))
 
     def _mismatch(self, given: str, question: Question) -> str:
         before = [entry["id"] for entry in (*self._past, *self._log)]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
-from wayforward.people.dialogue import snapshot
 from wayforward.people.dialogue.conversation import Conversation
 from wayforward.people.dialogue.setup import DialogueSetup
+from wayforward.people.dialogue.snapshot import given_back
+from wayforward.people.dialogue.snapshot import taken as snapshot_taken
 
 
 class ReplyLog:
@@ -74,10 +75,10 @@ class ReplyLog:
         self._stand()
 
     def _remember(self) -> None:
-        snap, found = snapshot.taken(self.conversation)
+        snap, found = snapshot_taken(self.conversation)
         self.found[self.conversation.number] = found
         self.snaps.append(snap)
 
     def _stand(self) -> None:
         snap = self.snaps[-1]
-        self.conversation = snapshot.given_back(self.setup, snap, self.found.get(snap["number"], []))
+        self.conversation = given_back(self.setup, snap, self.found.get(snap["number"], []))

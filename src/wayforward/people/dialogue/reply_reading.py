@@ -12,10 +12,10 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.errors import PreferencesError, ReplyError
 from wayforward.language import N_, gettext, language
-from wayforward.people.dialogue import questionnaire as q
 from wayforward.people.dialogue.deadlines import read_deadline
 from wayforward.people.dialogue.number_words import in_digits
 from wayforward.people.dialogue.question import LIKERT, Option, Question, Reply
+from wayforward.people.dialogue.questionnaire import QuestionnaireItem, check_bound, wishes_from
 from wayforward.people.dialogue.reply_parts import (
     NONE,
     STOP,
@@ -147,7 +147,7 @@ def _read(c: Conversation, reply: Any, question: Question, codes: Sequence[str])
 
 
 def _any_will_do(
-    item: q.QuestionnaireItem | None, what: str, reply: Any, options: Sequence[Option], codes: Sequence[str]
+    item: QuestionnaireItem | None, what: str, reply: Any, options: Sequence[Option], codes: Sequence[str]
 ) -> Reply | None:
     """What "whatever" and "it depends" come down to; None for another reply, and where it has to be asked back.
 
@@ -179,7 +179,7 @@ _ONLY = re.compile(
 
 
 def _read_item(
-    c: Conversation, item: q.QuestionnaireItem, reply: Any, question: Question, codes: Sequence[str]
+    c: Conversation, item: QuestionnaireItem, reply: Any, question: Question, codes: Sequence[str]
 ) -> Reply:
     """The reply to a question of the questionnaire."""
     options, j = question.options, item.feature
@@ -199,7 +199,7 @@ def _read_item(
         return {"code": code}
     if item.what in ("low", "high"):
         value = number(reply, c.schema.features[j], float(c.x[0, j]))
-        return {"number": q.check_bound(c.asking, j, item.what, value)}
+        return {"number": check_bound(c.asking, j, item.what, value)}
     if item.what == "levels":
         levels = [int(code) for code in codes]
         answer = None if is_option(reply, options) else yes_or_no(reply)
@@ -342,7 +342,7 @@ def _limit(c: Conversation, j: int, side: str, value: Any) -> Wish:
     value = number(value, feature, float(c.x[0, j]))
     if side == "to":
         side = "low" if value < c.x[0, j] else "high"
-    return {"feature": name, side: q.check_bound(people, j, side, value)}
+    return {"feature": name, side: check_bound(people, j, side, value)}
 
 
 def _check_boundary(feature: Feature, value: Any) -> None:
@@ -569,7 +569,7 @@ def _check_limits(c: Conversation, reply: Reply) -> None:
     item = c.on_table.item
     wishes = [reply["wish"]] if "wish" in reply else reply.get("page", [])
     if not wishes and item is not None and not {"keep", "page", "stop"} & set(reply):
-        wishes = q.wishes_from(item, reply, c.asking)[0]
+        wishes = wishes_from(item, reply, c.asking)[0]
     try:
         preferences_of(c.schema, [*c.wishes, *wishes])
     except PreferencesError:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from wayforward.answers import words
 from wayforward.language import gettext, language, use_language
-from wayforward.people.dialogue import questionnaire as q
 from wayforward.people.dialogue.question import Option, Question, Reply
+from wayforward.people.dialogue.questionnaire import QuestionnaireItem
+from wayforward.people.dialogue.questionnaire import worded as item_worded
 from wayforward.people.dialogue.shown_plans import ShownPlan
 from wayforward.people.dialogue.state import numbers
 from wayforward.people.dialogue.wishes import given_up
@@ -77,12 +78,12 @@ def _question(c: Conversation, entry: Mapping[str, Any]) -> tuple[Question | Non
     """The question of an entry as far as a report needs it, and the codes of its options; None if nobody knows."""
     what, plans = entry["what"], entry.get("plans", ())
     if "item" in entry:
-        item = q.QuestionnaireItem(*entry["item"])
+        item = QuestionnaireItem(*entry["item"])
         everything = c.problem.population(c.x)
         with use_language("en"):
-            known = q.worded(item, everything).text == entry["text"]
+            known = item_worded(item, everything).text == entry["text"]
         people = everything if known or c.asking_wishes is None else c.asking
-        w = q.worded(item, people)
+        w = item_worded(item, people)
         feature = None if item.feature < 0 else c.schema.names[item.feature]
         return Question("", "limits", w.kind, w.text, w.options, feature=feature), w.codes
     if what == "reconsider":

@@ -10,13 +10,26 @@ from typing import TYPE_CHECKING, Any, Self
 
 from wayforward.errors import DialogueError, FileFormatError, is_one_of
 from wayforward.language import use_language
-from wayforward.people.dialogue import fitting
-from wayforward.people.dialogue import state as st
 from wayforward.people.dialogue.another_model import CHANGED, RENEWED, carried, news
 from wayforward.people.dialogue.conversation import Conversation
+from wayforward.people.dialogue.fitting import elicitor_again, refitted
 from wayforward.people.dialogue.reply_log import ReplyLog
 from wayforward.people.dialogue.setup import PLANS, DialogueSetup
-from wayforward.people.dialogue.state import numbers, row_of
+from wayforward.people.dialogue.state import (
+    FORMAT,
+    VERSION,
+    answers_of,
+    differences,
+    features_of,
+    fingerprints,
+    numbers,
+    opened,
+    read,
+    row_of,
+    sealed,
+    versions_apart,
+    write,
+)
 from wayforward.plain_files import as_path
 from wayforward.schema.carried import keys_of, plain_values
 
@@ -60,13 +73,13 @@ class StoredDialogue:
 
     def to_dict(self) -> dict[str, Any]:
         """The state as plain data for JSON, with a checksum; it holds the person's row and what they said."""
-        return st.sealed(self._plain())
+        return sealed(self._plain())
 
     def _content(self) -> dict[str, Any]:
         s = self._setup
         return {
-            "format": st.FORMAT,
-            "version": st.VERSION,
+            "format": FORMAT,
+            "version": VERSION,
             "setup": self._description,
             "x": numbers(s.x[0]),
             **({"carried": self._carried()} if s.problem.schema.carried.any() else {}),
@@ -101,7 +114,7 @@ class StoredDialogue:
     def save(self, path: str | Path) -> Path:
         """Write the state: whole, or as it was before. Raises: FileFormatError if it cannot be written."""
         path = as_path(path)
-        st.write(path, self._plain())
+        write(path, self._plain())
         return path
 
     def _plain(self) -> dict[str, Any]:
@@ -109,7 +122,7 @@ class StoredDialogue:
 
     def _write(self) -> None:
         if self.file is not None:
-            st.write(self.file, self._plain())
+            write(self.file, self._plain())
 
     @classmethod
     def load(
@@ -125,7 +138,7 @@ class StoredDialogue:
 
         Raises: as `from_dict`; FileFormatError for a file that cannot be read.
         """
-        out = cls.from_dict(problem, st.sealed(st.read(as_path(path))), changed=changed, elicitor=elicitor)
+        out = cls.from_dict(problem, sealed(read(as_path(path))), changed=changed, elicitor=elicitor)
         if autosave:
             out.file = Path(path)
             out._write()
@@ -150,7 +163,7 @@ class StoredDialogue:
         """
         if not is_one_of(changed, ("refuse", "continue")):
             raise DialogueError(f"changed={changed!r} is neither 'refuse' nor 'continue'.")
-        content = st.opened(dict(stored) if isinstance(stored, Mapping) else stored)
+        content = opened(dict(stored) if isinstance(stored, Mapping) else stored)
         try:
             before, description, now = (content[key] for key in ("fingerprints", "setup", "now"))
             log, past, note = list(content["log"]), list(content["past"]), content["note"]
@@ -166,15 +179,15 @@ class StoredDialogue:
         snaps = list(content.get("snapshots", ()))
         pending = snaps[-1]["pending"] if snaps else None
         shown = [row_of(snaps[-1]["plans"][name]["after"]) for name in pending["plans"]] if pending else []
-        answers, still = st.answers_of(problem, row, shown)
-        prints = st.fingerprints(problem, row, answers)
-        apart = st.differences(before, prints)
+        answers, still = answers_of(problem, row, shown)
+        prints = fingerprints(problem, row, answers)
+        apart = differences(before, prints)
         if apart and changed == "refuse":
             raise DialogueError(_differs(apart, f"Open it with what it was made with; {_GO_ON}"))
         out = cls.__new__(cls)
         out.file, out._description, out._prints = None, description, prints
         out._past, out._note, out._screen, out._ending = past, note, None, None
-        asker, method = fitting.elicitor_again(problem, description, elicitor)
+        asker, method = elicitor_again(problem, description, elicitor)
         setup = DialogueSetup(problem, row, asker, method, **begin)
         if apart:
             out._carry(problem, now, setup=setup, log=log)
@@ -184,9 +197,9 @@ class StoredDialogue:
             return out
         out._replies = ReplyLog.again(setup, log)
         if (wrong := out._replies.taken) < len(log):
-            if changed == "refuse" and content["version"] == st.VERSION:
+            if changed == "refuse" and content["version"] == VERSION:
                 raise DialogueError(out._otherwise(wrong, before))
-            what = RENEWED if content["version"] != st.VERSION else CHANGED
+            what = RENEWED if content["version"] != VERSION else CHANGED
             out._carry(problem, now, what, setup=setup, log=log)
         return out
 
@@ -205,9 +218,9 @@ class StoredDialogue:
         """
         s, log = setup or self._setup, self._log if log is None else log
         if problem is not s.problem:
-            asker, method = fitting.refitted(problem, self._description, s.elicitor)
+            asker, method = refitted(problem, self._description, s.elicitor)
             s = replace(s, problem=problem, elicitor=asker, first_plans=method)
-        self._prints, seen = st.fingerprints(problem, s.x), {"seen": 0, "held": 0}
+        self._prints, seen = fingerprints(problem, s.x), {"seen": 0, "held": 0}
         if now["planning"]:
             self._past = [*self._past, *log]
             s, seen = carried(s, self._past, now, open_reply=int(now["taken"]) < len(log))
@@ -221,7 +234,7 @@ class StoredDialogue:
         self._screen = None
 
     def _otherwise(self, place: int, before: dict[str, Any]) -> str:
-        versions = st.versions_apart(before, st.fingerprints(self._setup.problem, self._setup.x))
+        versions = versions_apart(before, fingerprints(self._setup.problem, self._setup.x))
         why = f" Versions differ: {'; '.join(versions)}." if versions else ""
         return (
             f"Question {place + 1} does not come out as it was shown.{why} Open the state with what it was made "
@@ -231,8 +244,8 @@ class StoredDialogue:
 
 def same_schema(before: dict[str, Any], problem: Problem) -> None:
     """Raises: DialogueError where a state is of another schema, naming what differs."""
-    now = {**before, "features": st.features_of(problem), "rules": list(problem.schema.rules)}
-    apart = st.differences(before, now)
+    now = {**before, "features": features_of(problem), "rules": list(problem.schema.rules)}
+    apart = differences(before, now)
     if apart:
         raise DialogueError(_differs(apart, "A dialogue cannot go on under another schema; begin a new one."))
 

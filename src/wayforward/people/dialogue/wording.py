@@ -11,11 +11,12 @@ import numpy as np
 from wayforward.answers import words
 from wayforward.language import N_, gettext, language
 from wayforward.lazy import Renamed
-from wayforward.people.dialogue import questionnaire as q
 from wayforward.people.dialogue.dead_ends import relaxation_text
 from wayforward.people.dialogue.deadlines import deadline_sentence
 from wayforward.people.dialogue.plans_beside import plans_beside
 from wayforward.people.dialogue.question import Option, Question, Reply, likert_words
+from wayforward.people.dialogue.questionnaire import LIMITED
+from wayforward.people.dialogue.questionnaire import worded as item_worded
 from wayforward.people.dialogue.state import numbers
 from wayforward.people.dialogue.wishes import HARD, Wish, limit_sentences
 from wayforward.public import public
@@ -120,7 +121,7 @@ def worded(c: Conversation, p: PendingQuestion, mark: str) -> tuple[Question, li
     timed = ALSO_TIMED if c.schema.timed else ()
     also = tuple(gettext(text) for text in (*(ALSO_PLANS if p.item is None else ALSO_LIMITS), *timed))
     if p.item is not None:
-        w = q.worded(p.item, c.asking)
+        w = item_worded(p.item, c.asking)
         feature = None if p.item.feature < 0 else c.schema.names[p.item.feature]
         question = Question(
             mark, "limits", w.kind, w.text, w.options, notes, w.many, feature, left, also, w.hint
@@ -333,7 +334,7 @@ def _can_text(question: Question, code: str) -> str:
     """What somebody said they can do, by its code."""
     if code in ("yes", "no"):
         return gettext("Yes.") if code == "yes" else gettext("No.")
-    text = gettext(q.LIMITED[code])
+    text = gettext(LIMITED[code])
     if any(option.text == text for option in question.options):
         return words.sentence(text)
     return gettext("Yes, within limits.")

@@ -9,7 +9,7 @@ import numpy as np
 
 from wayforward.errors import ProblemError, did_you_mean, is_number, is_one_of
 from wayforward.language import gettext, in_english, marks, one_line
-from wayforward.problem import over_draws
+from wayforward.problem.over_draws import mean as mean_over_draws
 from wayforward.problem.robust.base import Robust
 from wayforward.public import public
 from wayforward.rules.arrays import operations
@@ -163,7 +163,7 @@ class Improvement(Robust):
         keys = keys_of(np.concatenate([before, action], axis=1), 0)
         drawn = problem.standing(before, problem.drawn(before, action, _DRAWS, keys))
         every = self.chance(np.tile(before, (_DRAWS, 1)), drawn.reshape(-1, drawn.shape[-1]))
-        return over_draws.mean(np.nan_to_num(every, nan=0.0).reshape(_DRAWS, -1))
+        return mean_over_draws(np.nan_to_num(every, nan=0.0).reshape(_DRAWS, -1))
 
     def score(
         self,

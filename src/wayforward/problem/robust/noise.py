@@ -11,7 +11,9 @@ import numpy as np
 
 from wayforward.errors import ProblemError, is_integer, is_number, is_one_of
 from wayforward.language import gettext, in_english, marks
-from wayforward.problem import over_draws
+from wayforward.problem.over_draws import deviation as deviation_over_draws
+from wayforward.problem.over_draws import mean as mean_over_draws
+from wayforward.problem.over_draws import total as total_over_draws
 from wayforward.problem.robust.base import Robust
 from wayforward.problem.robust.spelling import Spelling, number, whole
 from wayforward.public import public
@@ -387,8 +389,8 @@ class Stable(_Drawn):
     def _stability(self, drawn: np.ndarray, here: np.ndarray) -> np.ndarray:
         """(draws, m) and (m,) probabilities -> (m,)."""
         if self.kind == "robx":
-            return np.asarray(over_draws.mean(drawn) - over_draws.deviation(drawn))
-        return np.asarray(over_draws.mean(drawn) - over_draws.mean(np.abs(here - drawn)))
+            return np.asarray(mean_over_draws(drawn) - deviation_over_draws(drawn))
+        return np.asarray(mean_over_draws(drawn) - mean_over_draws(np.abs(here - drawn)))
 
     def score(
         self,
@@ -415,9 +417,9 @@ class Stable(_Drawn):
             """(rows,) bool: below tau even if all draws to come say the most they can, or 0.2 below it so far."""
             left = self.draws - len(scores)
             if self.kind == "robx":
-                most = over_draws.total(scores) + left
+                most = total_over_draws(scores) + left
             else:  # no draw adds more than the row itself has
-                most = over_draws.total(np.minimum(2 * scores - here[rows], here[rows])) + left * here[rows]
+                most = total_over_draws(np.minimum(2 * scores - here[rows], here[rows])) + left * here[rows]
             return np.asarray((most < self.draws * self.tau - 1e-9) | (worth(scores, rows) + 0.8 <= 0))
 
         return self._in_stages(people, who, plain, ask, worth, lost)

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wayforward.deadline import pause_here, pauses
-from wayforward.methods.engines.seeker import packing
+from wayforward.methods.engines.seeker.packing import (
+    cell_forest,
+    layered_net,
+    level_rules,
+    linear_rules,
+    margin_range,
+    one_output,
+    terrain,
+)
 from wayforward.methods.engines.seeker.records import (
     CellForest,
     Hints,
@@ -71,10 +79,10 @@ class Seeker:
         """Pack a problem; None where it is not of this kind. reference (N, d): accepted people to start from."""
         if kernels.jit() is None or problem.robust is not None or problem.demanding:
             return None
-        rules, every = packing.level_rules(problem.schema)
+        rules, every = level_rules(problem.schema)
         line = np.empty((0, 2 * problem.schema.d + 1))
         if not every and problem.model.forest is None:
-            line, every = packing.linear_rules(problem.schema)
+            line, every = linear_rules(problem.schema)
         judges = every and problem.independent and problem.plausibility is None
         if not problem.cost.separable or problem.cost.step_sum() is None:
             return None
@@ -91,19 +99,19 @@ class Seeker:
             link, q = dense.link, dense.weights[-1].shape[1]
         else:
             return None
-        mix = packing.one_output(problem, q, link)
-        margins = None if mix is None else packing.margin_range(problem, link, mix)
+        mix = one_output(problem, q, link)
+        margins = None if mix is None else margin_range(problem, link, mix)
         if mix is None or margins is None:
             return None
         if flat is not None:
-            made = packing.cell_forest(flat, problem.schema, mix)
+            made = cell_forest(flat, problem.schema, mix)
             if made is None:
                 return None
             forest, used, scale = made
         else:
             assert dense is not None
-            net, used = packing.layered_net(dense, problem.schema, mix)
-        land = packing.terrain(problem, used, margins, scale)._replace(line=line)
+            net, used = layered_net(dense, problem.schema, mix)
+        land = terrain(problem, used, margins, scale)._replace(line=line)
         return cls(problem.schema, forest, net, land, reference, rules, judges)
 
     def options(
