@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -301,25 +302,39 @@ def test_no_part_where_two_attributes_meet_is_worked_out_from_their_own_figures(
     assert cells_of_few(rents, old, FEWEST) and not cells_of_few(rents, old, 5)
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_a_case_without_groups_is_one_of_ten(tmp_path, seed):
-    """Groups of a case are those of ten answered people or more, and so are those that are not named, together."""
+@pytest.mark.parametrize("names", [("home",), ("home", "region"), ("home", "region", "age")])
+@pytest.mark.parametrize("rare", [0.0, 0.02, 0.1])
+@pytest.mark.parametrize("seed", range(5))
+def test_cases_and_figures_together_tell_of_no_few(tmp_path, seed, rare, names):
+    """What is told of a group less its cases that are named is of nobody, or of ten people or more."""
     rng = np.random.default_rng(seed)
-    n = 120
-    attributes = [
-        Groups(name, tuple("abc"), rng.choice(3, n, p=(0.6, 0.3, 0.1))) for name in ("home", "region")
-    ]
-    who = np.sort(rng.choice(n, 60, replace=False))
-    none = np.zeros((60, 1))
+    n, m = 500, 300
+    levels = tuple("abc") if rare else tuple("ab")
+    chances = (0.6 - rare, 0.4, rare)[: len(levels)]
+    attributes = [Groups(name, levels, rng.choice(len(levels), n, p=chances)) for name in names]
+    who = np.sort(rng.choice(n, m, replace=False))
+    none = np.zeros((m, 1))
     measured = SimpleNamespace(
         problem=SimpleNamespace(schema=None), judged=SimpleNamespace(acted=none > 0), attributes=attributes, who=who,
         x=np.zeros((n, 1)), has_cost=none[:, 0] > 0, recourse=SimpleNamespace(action=none[:, None], x=none),
-        measures={"cost": np.full(60, np.nan), "proved": none[:, 0]},
+        measures={"cost": np.full(m, np.nan), "proved": none[:, 0]},
     )  # fmt: skip
     audits.write_cases(measured, tmp_path / "cases.json", FEWEST)
     read = json.loads((tmp_path / "cases.json").read_text())
     sizes = Counter(tuple(one["groups"].values()) for one in read)
-    assert len(read) == 60 and min(sizes.values()) >= FEWEST and len(sizes) > 1
+    assert 180 < len(read) <= audits.MOST_CASES
+    assert len(sizes) > 1 or (rare and len(names) > 1)
+    label = np.stack([one.member for one in attributes], axis=1)[who]
+    for some in product(*([None, *range(len(levels))] for _ in names)):  # a group, or where groups meet
+        inside = np.all([label[:, j] == at for j, at in enumerate(some) if at is not None] or [True], axis=0)
+        shown = [levels[at] if at is not None else None for at in some]
+        known = sum(
+            all(want in (None, one["groups"].get(name)) for name, want in zip(names, shown, strict=True))
+            for one in read
+            if one["groups"]
+        )
+        left = int(np.broadcast_to(inside, m).sum()) - known
+        assert left == 0 or left >= FEWEST or np.broadcast_to(inside, m).sum() < FEWEST
 
 
 def test_a_difference_of_two_audits_is_newcombes():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
+import numpy as np
 import pytest
 
 from wayforward.serve import budget
@@ -61,6 +63,41 @@ def test_visitors_do_not_close_the_door_to_those_with_a_letter(services, model, 
     assert "come back tomorrow" in one.submit(f"/try/{model}", 422, f0="30", f1="1,900", f2="1,500", f3="0")
     for _ in range(5):
         ask(services, invited)
+
+
+def test_questions_at_once_are_no_way_around_it(services, model):
+    """Forty that came at once were answered, as each looked at what was left before any was counted."""
+    id = case(services, model)
+    services.cases.budget.per_case = 5
+
+    def asked(_):
+        try:
+            ask(services, id)
+        except CaseError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(12) as pool:
+        assert sum(pool.map(asked, range(24))) == 5
+    assert services.cases.open(id).queries == 5
+
+
+def test_a_slider_tells_nothing_of_who_has_its_first_number(services, model):
+    """The bars beside a slider begin at a number of one's own choice, and told how many past people have it."""
+    project = services.projects.project(model)
+    j = project.schema.index("income")
+    edges, _ = project._below(j)
+    lows = np.linspace(edges[1], edges[-2], 40)
+    usual = {low: project.spread("income", low, low, edges[-1]) for low in lows}
+    assert any(bar["count"] for bars in usual.values() for bar in bars)
+    column = project._columns[j].copy()
+    inside = (column > edges[2]) & (column < edges[3])
+    project._columns[j] = np.sort(np.where(inside, (edges[2] + edges[3]) / 2, column))  # they earn the same
+    assert inside.sum() > 10 and (project._below(j)[0] == edges).all()
+    try:
+        assert all(project.spread("income", low, low, edges[-1]) == bars for low, bars in usual.items())
+    finally:
+        project._columns[j] = column
 
 
 @pytest.mark.parametrize("way", ["receipt", "keep"])

@@ -28,7 +28,7 @@ from wayforward.impact.audit.nearly_alike import few_between
 from wayforward.language import gettext
 from wayforward.plain_files import written
 from wayforward.scaling import ranges
-from wayforward.serve.audits import EVERYBODY, FEWEST, MOST_FEATURES
+from wayforward.serve.audits import EVERYBODY, FEWEST, MOST_FEATURES, turn_of
 from wayforward.serve.keys import Keys, seal, unseal
 from wayforward.shapes import Floats, Ints, Mask
 
@@ -245,21 +245,12 @@ def _partners(mine: _Mark, theirs: _Mark, here: Mask, there: Mask) -> tuple[Ints
 def _matched(one: Ints, other: Ints) -> tuple[Ints, Ints]:
     """Return positions of equal values of (n,) and (m,), each used once."""
     both = _numbered(one[:, None], other[:, None])
-    turn = tuple(_turn(values) for values in both)
+    turn = tuple(turn_of(values) for values in both)
     most = 1 + max((int(t.max(initial=0)) for t in turn), default=0)
     _, i, j = np.intersect1d(
         both[0] * most + turn[0], both[1] * most + turn[1], assume_unique=True, return_indices=True
     )
     return i, j
-
-
-def _turn(values: Ints) -> Ints:
-    """Return how often each of (n,) values stands before."""
-    order = np.argsort(values, kind="stable")
-    start = np.searchsorted(values[order], values[order])
-    out = np.empty(len(values), dtype=np.int64)
-    out[order] = np.arange(len(values)) - start
-    return out
 
 
 def _numbered(one: np.ndarray, other: np.ndarray) -> tuple[Ints, Ints]:

@@ -24,6 +24,7 @@ from wayforward.language import LANGUAGES, N_, gettext, language, translated, us
 from wayforward.plain_files import write_text
 from wayforward.serve.jobs import DONE, Jobs, NoSuchJob, audit_page
 from wayforward.serve.storage.tables import Job, ModelVersion
+from wayforward.shapes import Ints
 
 if TYPE_CHECKING:
     from wayforward.impact.audit import Audit
@@ -260,12 +261,12 @@ def group_names(jobs: Jobs, session: Session, *ids: str) -> dict[str, str]:
 
 def write_cases(measured: Measured, path: Path, fewest: int, beside: Sequence[np.ndarray] = ()) -> None:
     """Write how some of those answered fared, without a value of theirs: under a name that is drawn, in an order that
-    is drawn. Groups are named where `fewest` of those answered or more are in all of them together, if that does not
-    tell who fewer others are. beside: of which groups (n,) each person is in other audits, whose cases are known again
-    by what they cost; where fewer are in all groups of these and of this one, none is named.
+    is drawn. Groups of one attribute are named where `fewest` of those answered or more are in it, if that does not
+    tell who fewer others are. Of several attributes all are named, or none where so few are in all groups of somebody
+    together: what is told of each attribute less the cases that are named would tell of these. beside: of which groups
+    (n,) each person is in other audits, whose cases are known again by what they cost; as of several attributes.
     """
     schema, judged = measured.problem.schema, measured.judged
-    who = np.random.default_rng().permutation(len(measured.who))[:MOST_CASES]
     attributes = measured.attributes
     label = (
         np.stack([one.member for one in attributes], axis=1) if attributes else np.empty((len(measured.x), 0))
@@ -274,12 +275,14 @@ def write_cases(measured: Measured, path: Path, fewest: int, beside: Sequence[np
     few = size < fewest
     if few.any() and size[few].sum() < fewest and not few.all():  # whoever is not named would be of these
         few[np.where(few, len(label), size).argmin()] = True
+    if len(attributes) > 1:
+        few[:] = few.any()
     named = ~few[kind.reshape(-1)]
     if beside:
         sizes = np.unique(np.c_[label, np.stack(beside, axis=1)][measured.who], axis=0, return_counts=True)[1]
         named &= sizes.min() >= fewest
     out = []
-    for i in who.tolist():
+    for i in _some(np.where(named, kind.reshape(-1), len(size)), fewest).tolist():
         at = int(measured.who[i])
         has = bool(measured.has_cost[i])
         acted = np.flatnonzero(judged.acted[i]).tolist() if has else []
@@ -300,3 +303,25 @@ def write_cases(measured: Measured, path: Path, fewest: int, beside: Sequence[np
             ],
         })  # fmt: skip
     write_text(path, json.dumps(out, ensure_ascii=False, allow_nan=False))
+
+
+def _some(kind: Ints, fewest: int) -> Ints:
+    """Draw at most MOST_CASES of people whose groups as they are named are kind (m,), in an order that is drawn.
+
+    Of each kind all are drawn, or `fewest` are not: else what is told of the group would tell of those who are not.
+    """
+    drawn = np.random.default_rng().permutation(len(kind))
+    if len(drawn) <= MOST_CASES:
+        return drawn
+    size = np.bincount(kind)
+    most = np.minimum(size * MOST_CASES // len(kind), np.maximum(size - fewest, 0))
+    return np.asarray(drawn[turn_of(kind[drawn]) < most[kind[drawn]]])
+
+
+def turn_of(values: Ints) -> Ints:
+    """Return how often each of (n,) values stands before."""
+    order = np.argsort(values, kind="stable")
+    start = np.searchsorted(values[order], values[order])
+    out = np.empty(len(values), dtype=np.int64)
+    out[order] = np.arange(len(values)) - start
+    return out

@@ -341,9 +341,16 @@ class CaseStore:
         if why:
             raise CaseError(why)
 
-    def _count(self, one: Applicant, act: str) -> None:
+    def _spend(self, one: Applicant, act: str) -> None:
+        """Count an act before it is done, at once with the look at what is left. Raises: CaseError for one too many."""
+        case = one.case
         with self.database.session() as session:
-            self.budget.spend(session, one.case.model_id, one.case.own, act, one.case.id)
+            asked = select(ApplicantCase.queries).where(ApplicantCase.id == case.id).with_for_update()
+            spent = session.execute(asked).scalar() or 0
+            if not (why := self.budget.refusal(session, case.model_id, case.own, spent, act)):
+                self.budget.spend(session, case.model_id, case.own, act, case.id)
+        if why:
+            raise CaseError(why)
 
 
 def new_code() -> str:

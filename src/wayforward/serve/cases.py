@@ -195,10 +195,9 @@ class Cases(CaseStore):
         with self._lock:
             if (held := self._plans.get(place)) is not None:
                 return held
-        self._afford(one, "plans")
+        self._spend(one, "plans")
         with one.project.turn.of(Rank.SEARCH):
             found = plans_of(one.project.method, one.x, one.preferences)
-        self._count(one, "plans")
         self._hold(self._plans, place, found)
         return found
 
@@ -315,8 +314,7 @@ class Cases(CaseStore):
         for found in filter(None, shown):
             known += [plain_row(row) for row in found.action[0][found.found[0]]]
         if plain not in known:
-            self._afford(one, "plan")
-            self._count(one, "plan")
+            self._spend(one, "plan")
 
     def _judged(self, one: Applicant, actions: Sequence[Sequence[float | None]]) -> Recourse:
         rows = [action_row(action) for action in actions]
@@ -331,7 +329,6 @@ class Cases(CaseStore):
 
         Raises: DataError that names the column and the value; CaseError where the budget is spent.
         """
-        self._afford(one, "what-if")
         problem, schema = one.project.problem, one.project.schema
         with one.project.turn:
             people = problem.population(one.x)
@@ -345,6 +342,7 @@ class Cases(CaseStore):
             before = {name: cells[0] for name, cells in schema.decode(one.x, like="dict").items()}
             profile = schema.encode(table_of([{**before, **values}]))
             action = np.where(profile != one.x, profile, np.nan)
+            self._spend(one, "what-if")
             judged = problem.check(one.x, action[None], 1)
             led = problem.standing(one.x, problem.consequences(one.x, action))
             after = judged.after[0, 0] if judged.found[0, 0] else led[0]
@@ -357,7 +355,6 @@ class Cases(CaseStore):
                 else (gettext("Nobody in your place could do exactly this."),)
             )
             text = "" if yes[0] else near_text(problem.bound_target.needed(), float(value[0]))
-        self._count(one, "what-if")
         return WhatIf(bool(yes[0]), text, broken)
 
     # -- what they take along ------------------------------------------------------------------------------

@@ -121,7 +121,9 @@ class Project:
         """Return what past people have of a feature: counts of levels, or of equal steps from `low` to `high`, the ends
         of a slider beside it; left out, the ends that most are within. you: is `here` in it?
 
-        Counts under ten are shown as none, so that no single person shows.
+        Counts under ten are shown as none, so that no single person shows. Numbers are counted once, between ends that
+        hang on nobody who asks, and spread evenly in between: steps that begin at a number of one's own choice would
+        tell who is on which side of it.
         """
         j = self.schema.index(name)
         column = self._columns[j]
@@ -142,8 +144,8 @@ class Project:
                 edges = np.arange(np.floor(low), np.ceil(high) + 2) - 0.5  # a bar for each number
             else:
                 edges = np.linspace(low, max(high, low + 1e-9), bins + 1)
-            places = np.r_[np.searchsorted(column, edges[:-1]), np.searchsorted(column, edges[-1], "right")]
-            steps = list(zip(edges[:-1].tolist(), edges[1:].tolist(), np.diff(places).tolist(), strict=True))
+            counts = np.diff(np.interp(edges, *self._below(j))).round().astype(int)
+            steps = list(zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True))
             mine = []
             if here is not None and edges[0] <= here <= edges[-1]:
                 mine = [min(int(np.searchsorted(edges, here, "right")), len(edges) - 1) - 1]
@@ -151,6 +153,18 @@ class Project:
             {"low": a, "high": b, "count": count if count >= 10 else 0, "you": i in mine}
             for i, (a, b, count) in enumerate(steps)
         ]
+
+    def _below(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        """Fixed edges over what most have of a number, and how many are below each; of steps with ten at least."""
+        column = self._columns[j]
+        least, most = np.quantile(column, [0.005, 0.995]).tolist()
+        bins = int(np.clip(len(column) / _IN_A_BIN, 3, _BINS))
+        if self.schema.features[j].kind == "integer" and most - least < bins:
+            edges = np.arange(np.floor(least), np.ceil(most) + 2) - 0.5
+        else:
+            edges = np.linspace(least, max(most, least + 1e-9), bins + 1)
+        counts = np.histogram(column, edges)[0]
+        return edges, np.r_[0, np.where(counts >= 10, counts, 0).cumsum()]
 
     def others(self, name: str, here: float | None) -> str:
         """Say what a histogram shows in words: how many of a hundred past people have less and more, or the same level.

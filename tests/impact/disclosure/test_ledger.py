@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -106,6 +107,19 @@ def test_a_service_asks_its_ledger_first(tmp_path: Path) -> None:
         service.ask(easy.x[:8], "one")
     assert easy.problem.model.counter.rows == before and service.queries == 8
     assert len(service.decide(easy.x[:4], "one")) == 4
+
+
+def test_people_are_counted_and_not_their_columns(tmp_path: Path) -> None:
+    """Eight people as a mapping of columns are eight, whatever the number of columns; one is one."""
+    easy = case("linear")
+    ledger = Ledger(tmp_path / "a.db", per_client=10)
+    service = Service(easy.problem, wf.method("local-search").fit(easy.problem), ledger=ledger)
+    columns: Any = easy.problem.schema.decode(easy.x[:9], "dict")
+    assert service.decide(columns, "one").shape == (9,) and ledger.given("one") == 9
+    assert service.decide({name: values[:1] for name, values in columns.items()}, "one").shape == (1,)
+    service.ask(columns, "two")
+    with pytest.raises(BudgetSpent):
+        service.ask(columns, "two")
 
 
 def test_what_is_no_ledger_is_named(tmp_path: Path) -> None:
