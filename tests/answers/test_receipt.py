@@ -70,7 +70,7 @@ def test_a_receipt_is_one_text():
     forged = '{"content": {"plan": ["PAID"]}, ' + whole[1:]
     with pytest.raises(FileFormatError, match="cannot be read: 'content' is there twice"):
         Receipt.from_json(forged)
-    for text in (whole.replace('{"plan"', '{"plan": [], "plan"'), "", "[" * 100_000, b"\xff"):
+    for text in (whole.replace('{"plan"', '{"plan": [], "plan"'), "", "[" * 100_000, b"\xff", None):
         with pytest.raises(FileFormatError, match="This receipt"):
             Receipt.from_json(text)
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"

@@ -441,3 +441,12 @@ def test_origin_rows_of_real_data() -> None:
     got = segregation(point, Groups("race", ("other", "White"), white.astype(np.int64)))
     assert got.centralization == pytest.approx(0.0288, abs=0.005)
     assert got.atkinson == pytest.approx(0.2512, abs=0.02)
+
+
+@pytest.mark.parametrize("swap", [(0, 1), (1, 2), (0, 2)])
+def test_arguments_in_another_order_are_named(swap):
+    it = case("linear")
+    given = [it.problem, it.x, wf.recommend(it.problem, it.x)]
+    given[swap[0]], given[swap[1]] = given[swap[1]], given[swap[0]]
+    with pytest.raises(DataError):
+        wf.impact.segregation.before_after(*given, it.problem.schema.names[0])

@@ -247,3 +247,16 @@ def test_models_trained_again_are_asked_themselves_only_where_it_is_close():
     said = np.stack([target.reached(*model.native(rows)) for model, target, _ in condition._bound])
     assert (votes == said).all()
     assert spent < len(models) * len(rows) / 2
+
+
+@pytest.mark.parametrize("rare", [1, 2, 5])
+def test_a_rare_label_is_in_every_resample(rare):
+    """One yes among 300 was missing from a third of the resamples, which nothing can be trained on."""
+    labels = np.r_[np.ones(rare, dtype=int), np.zeros(300 - rare, dtype=int)]
+    seen = retrained(lambda rows, y, seed: set(y), np.zeros((300, 1)), labels, 40, seed=3)
+    assert all(one == {0, 1} for one in seen)
+
+
+def test_labels_that_are_all_the_same_are_named():
+    with pytest.raises(DataError, match="All 300 labels are 0"):
+        retrained(lambda rows, y, seed: None, np.zeros((300, 1)), np.zeros(300, dtype=int))

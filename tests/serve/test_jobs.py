@@ -17,7 +17,7 @@ import pytest
 
 from wayforward.answers import write_csv
 from wayforward.serve.accounts import Somebody, somebody
-from wayforward.serve.jobs import DONE, FAILED, RUNNING, STOPPED, JobError, Supervisor
+from wayforward.serve.jobs import DONE, FAILED, RUNNING, STOPPED, WAITING, JobError, NoSuchJob, Supervisor
 from wayforward.serve.permissions import Role
 from wayforward.serve.projects import ProjectError
 from wayforward.serve.storage.tables import Job, User, now
@@ -122,6 +122,17 @@ def test_stopped_before_and_after_it_began(services, model, people):
     assert not services.jobs.beat(second, "one")
     with pytest.raises(JobError, match="over"):
         services.jobs.stop(first, user(services))
+
+
+def test_who_may_not_see_a_job_does_not_stop_it(browser, services, model, people):
+    """An auditor reads the number of a job of plans in the log, and stopped it by the page."""
+    id = services.jobs.start("plans", model, {}, people, user(services))
+    auditor = browser().log_in("auditor")
+    auditor.get_page("/staff/jobs")
+    answer = auditor.post(f"/staff/jobs/{id}/stop", data={"token": auditor.value("token")})
+    assert answer.status_code == 404 and state(services, id).status == WAITING
+    with pytest.raises(NoSuchJob):
+        services.jobs.stop(id, user(services, "auditor"))
 
 
 def goes_well(jobs, id):

@@ -37,6 +37,16 @@ def test_after_the_organisations_days_a_case_goes_and_counts_stay(services, mode
         assert session.query(Event).order_by(Event.id.desc()).first().subject == "1 case, 0 jobs"
 
 
+def test_a_visit_by_a_program_is_a_visit(services, code, browser):
+    """The endpoints for programs left the clock as it was, and the case went two days after it was asked for."""
+    id = services.cases.by_code(code)
+    aged(services, id, 89)
+    answer = browser().get("/api/v1/case/consent", headers={"Authorization": f"Bearer {code}"})
+    assert answer.status_code == 200
+    with services.database.session(write=False) as session:
+        assert session.get(ApplicantCase, id).seen > now() - timedelta(minutes=5)
+
+
 def test_deleted_by_a_person_is_counted_once(services, model, code):
     id = services.cases.by_code(code)
     services.cases.delete(id)

@@ -225,6 +225,10 @@ def test_pools_are_bounded(monkeypatch, tmp_path):
     parquet.write_table(arrow.table(columns), tmp_path / "pool.parquet")
     whole = ProfilePool.read_file(tmp_path / "pool.parquet")
     assert whole.hash == ProfilePool.from_bytes(whole.to_bytes()).hash == ProfilePool.read(columns).hash
+    with pytest.raises(DataError, match="39 values, another one 40"):
+        ProfilePool.read(columns | {"item-3": columns["item-3"][:-1]})
+    with pytest.raises(DataError, match="'True' in row 0"):
+        ProfilePool.read(columns | {"item-3": [True, *columns["item-3"][1:]]})
     monkeypatch.setattr("wayforward.study.pool.MOST_PROFILES", 39)
     with pytest.raises(DataError, match="40 rows"):
         ProfilePool.read_file(tmp_path / "pool.parquet")

@@ -106,7 +106,7 @@ class Receipt:
         """
         try:
             return cls.from_dict(json.loads(text, object_pairs_hook=unique))
-        except (ValueError, RecursionError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             why = str(error) if "twice" in str(error) else "it is no JSON"
             raise FileFormatError(
                 f"This receipt cannot be read: {why}. Give the whole of it as it was handed out, from the first brace "

@@ -205,6 +205,16 @@ class CaseStore:
             raise CaseGone(gettext("This code opens nothing. Check every letter, or ask for a new link."))
         return found
 
+    def visited(self, id: str) -> None:
+        """Note that somebody looked at a case, at most once an hour, so that it is not deleted meanwhile."""
+        moment = now()
+        with self.database.session() as session:
+            session.execute(
+                update(ApplicantCase)
+                .where(ApplicantCase.id == id, ApplicantCase.seen < moment - timedelta(hours=1))
+                .values(seen=moment)
+            )
+
     def open(self, id: str, *, before_consent: bool = False) -> Applicant:
         """Read a case. before_consent: also where the person has not agreed (any more): for the answer, to delete.
 
@@ -345,8 +355,8 @@ class CaseStore:
         """Count an act before it is done, at once with the look at what is left. Raises: CaseError for one too many."""
         case = one.case
         with self.database.session() as session:
-            asked = select(ApplicantCase.queries).where(ApplicantCase.id == case.id).with_for_update()
-            spent = session.execute(asked).scalar() or 0
+            so_far = select(ApplicantCase.queries).where(ApplicantCase.id == case.id).with_for_update()
+            spent = session.execute(so_far).scalar() or 0
             if not (why := self.budget.refusal(session, case.model_id, case.own, spent, act)):
                 self.budget.spend(session, case.model_id, case.own, act, case.id)
         if why:

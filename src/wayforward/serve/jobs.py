@@ -28,6 +28,7 @@ from wayforward.plain_files import make_folder
 from wayforward.serve.accounts import Somebody
 from wayforward.serve.events import record
 from wayforward.serve.keys import Keys
+from wayforward.serve.overview import kinds_for
 from wayforward.serve.permissions import Act
 from wayforward.serve.projects import ProjectError
 from wayforward.serve.storage.database import Database
@@ -117,10 +118,10 @@ class Jobs:
         return {}
 
     def stop(self, id: str, by: Somebody) -> None:
-        """Stop a job that waits or runs. Raises: JobError."""
+        """Stop a job that waits or runs, of a kind that somebody may see. Raises: JobError, NoSuchJob."""
         with self.database.session() as session:
             job = session.get(Job, id)
-            if job is None:
+            if job is None or job.kind not in kinds_for(by):
                 raise NoSuchJob(gettext("There is no such job (any more)."))
             if job.status not in OPEN:
                 raise JobError(gettext("This job is over already."))

@@ -54,8 +54,13 @@ class ProfilePool:
             if name not in given:
                 raise DataError(f"The pool has no column '{name}'. It needs item-1 to item-16 and income.")
             values = list(given[name])
+            if len(values) != n:
+                raise DataError(
+                    f"Column '{name}' of the pool has {len(values)} values, another one {n}. Give equally many."
+                )
             for i, value in enumerate(values):
-                if not isinstance(value, int | float) or value != value or value not in range(1, top + 1):
+                number = isinstance(value, int | float) and not isinstance(value, bool)
+                if not number or value != value or value not in range(1, top + 1):
                     raise DataError(
                         f"Column '{name}' of the pool holds {str(value)[:20]!r} in row {i}. Codes go from 1 to {top}."
                     )

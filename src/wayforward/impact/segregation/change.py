@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from wayforward.errors import DataError, numbers_in
+from wayforward.errors import DataError, numbers_in, require_kind
 from wayforward.evaluate.stats import Estimate
 from wayforward.groups import Groups
 from wayforward.impact.segregation.dimensions import (
@@ -311,6 +311,9 @@ class _Populations:
     ) -> _Populations:
         from wayforward.problem import Problem
 
+        if not isinstance(problem, Schema):
+            require_kind(problem, Problem, "problem")
+        require_kind(recourse, Recourse, "recourse")
         schema: Schema = problem if isinstance(problem, Schema) else problem.schema
         recourse.require_schema(schema)
         if isinstance(problem, Problem):

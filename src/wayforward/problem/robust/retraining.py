@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from wayforward.errors import DataError, FileFormatError, ModelError, ProblemError, is_integer, is_number
+from wayforward.errors import (
+    DataError,
+    FileFormatError,
+    ModelError,
+    ProblemError,
+    is_integer,
+    is_number,
+    shown,
+)
 from wayforward.plain_files import make_folder
 from wayforward.problem.robust.models import AllModels
 from wayforward.problem.robust.next_model import NextModel
@@ -184,9 +192,17 @@ def retrained(fit: Fit, x: np.ndarray, y: np.ndarray, m: int = 10, *, seed: int 
         raise DataError(f"There are {len(x)} rows and {len(y)} labels. Give one label for each row.")
     if m < 1:
         raise DataError(f"m={m} models were asked for. Ask for 1 or more.")
+    labels = np.unique(y)
+    if len(labels) < 2:
+        raise DataError(
+            f"All {len(y)} labels are {shown(labels.tolist()[0])}, so nothing is learned. Give labels that differ."
+        )
     out = []
     for i in range(m):
-        rows = generator(seed, i).integers(0, len(x), len(x))
+        rng = generator(seed, i)
+        rows = rng.integers(0, len(x), len(x))
+        while len(np.unique(y[rows])) < min(len(labels), 2):  # a rare label was not drawn
+            rows = rng.integers(0, len(x), len(x))
         out.append(fit(x[rows], y[rows], seed + i))
     return out
 

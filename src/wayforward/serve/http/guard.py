@@ -203,6 +203,7 @@ async def by_code(request: Request, given: Bearer) -> str:
     except CaseGone as gone:
         raise NotKnown(str(gone)) from None
     services.limits.spend("case", id, 240)
+    await run_in_threadpool(services.cases.visited, id)
     if "accept-language" not in request.headers:
         speak(await run_in_threadpool(services.cases.language_of, id))
     return id
