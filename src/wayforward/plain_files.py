@@ -21,9 +21,8 @@ from typing import Any, NoReturn, TextIO
 from wayforward.errors import DataError, FileFormatError, WayforwardError, WriteError, shown
 
 MOST_CHARACTERS = 1_000_000  # of a file that people write by hand
-MOST_NESTED = (
-    100  # lists and mappings in each other: YAML's reader calls itself for each, and ends the process
-)
+# Lists and mappings in each other: YAML's reader calls itself for each, and ends the process.
+MOST_NESTED = 100
 MOST_BYTES = 2**30  # of a JSON file that the library wrote
 _HALF = re.compile(r"\.(.{1,80})\.[0-9a-f]{16}(\.[^.]*)?", re.DOTALL)  # what `written` writes to
 
@@ -35,6 +34,11 @@ def check_size(text: str, name: str, most: int = MOST_CHARACTERS) -> str:
     return text
 
 
+def too_long(path: Any) -> str:
+    """What to say of a name that the system does not take."""
+    return f"{shown(path)} is too long for a path. Give a shorter name."
+
+
 def as_path(given: Any) -> Path:
     """Return a path. Raises: FileFormatError for what can be none: another object, a zero byte, too long a name."""
     try:
@@ -44,7 +48,7 @@ def as_path(given: Any) -> Path:
         raise FileFormatError(f"{shown(given)} is no path. Give the name of a file.") from None
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise FileFormatError(f"{shown(given)} is too long for a path. Give a shorter name.") from None
+            raise FileFormatError(too_long(given)) from None
     return path
 
 

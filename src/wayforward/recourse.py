@@ -19,6 +19,8 @@ from wayforward.errors import (
     DataError,
     FileFormatError,
     PreferencesError,
+    ProblemError,
+    WayforwardError,
     harmless,
     is_integer,
     is_one_of,
@@ -472,7 +474,8 @@ class Recourse:
         # of several problems none can speak for all
         problem = first.problem if all(part.problem is first.problem for part in parts) else None
         method = ", ".join(methods)
-        meta |= {"method": method} if "method" in meta else {}
+        if "method" in meta:
+            meta["method"] = method
         return replace(first, **joined, method=method, preferences=wishes, meta=meta, problem=problem)
 
     # -- words and tables ----------------------------------------------------------------------------------
@@ -657,6 +660,12 @@ class Recourse:
         """
         got = cls._loaded(as_path(path))
         return got if problem is None else got.judged_by(problem)
+
+    def require_problem(self, error: type[WayforwardError] = ProblemError) -> Any:
+        """Return the problem that these are answers to. Raises: an error where it is not known."""
+        if self.problem is None:
+            raise error("This answer (of a file, or joined of several) does not know its problem. Ask again.")
+        return self.problem
 
     def require_schema(self, schema: Schema) -> None:
         """Raise DataError where rows mean something else in this schema, which is a problem's or a population's."""

@@ -151,27 +151,16 @@ def printed(page: Page) -> Page:
     """
     if page.paper != "balanced" or page.name not in ("table-1", "table-2", "table-4"):
         return page
-    none, place = {"paper": None, "verdict": ""}, list(TOLERANCE).index("invalid")
-    return replace(
-        page,
-        rows=tuple(row | none if row["measure"] == "invalid" else row for row in page.rows),
-        tables=tuple(
-            replace(
-                table,
-                lines=tuple(
-                    replace(
-                        line,
-                        cells=tuple(
-                            replace(cell, paper=None) if i == place else cell
-                            for i, cell in enumerate(line.cells)
-                        ),
-                    )
-                    for line in table.lines
-                ),
-            )
-            for table in page.tables
-        ),
-    )
+    place = list(TOLERANCE).index("invalid")
+
+    def without(line: Line) -> Line:
+        cells = [replace(cell, paper=None) if i == place else cell for i, cell in enumerate(line.cells)]
+        return replace(line, cells=tuple(cells))
+
+    none = {"paper": None, "verdict": ""}
+    rows = tuple(row | none if row["measure"] == "invalid" else row for row in page.rows)
+    tables = tuple(replace(table, lines=tuple(map(without, table.lines))) for table in page.tables)
+    return replace(page, rows=rows, tables=tables)
 
 
 def numbers(page: Page) -> Counter[str]:

@@ -20,7 +20,7 @@ from wayforward import plain_files
 from wayforward.cli.exit_codes import BAD_INPUT, INTERRUPTED, NO_MEMORY, NOT_WRITTEN
 from wayforward.cli.places import apart, require_named
 from wayforward.cli.places import room_for as room_for  # with the others, for commands
-from wayforward.errors import WayforwardError, WriteError, shown
+from wayforward.errors import WayforwardError, WriteError
 from wayforward.language import gettext, marks, ngettext, one_line, visible
 
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)  # faults of the place, not of the input
@@ -62,7 +62,7 @@ class Commands(typer.core.TyperGroup):
             raise typer.Exit(NOT_WRITTEN if isinstance(error, WriteError) else BAD_INPUT) from None
         except OSError as error:
             if error.errno == errno.ENAMETOOLONG:
-                say(f"wayforward: {shown(error.filename)} is too long for a path. Give a shorter name.")
+                say(f"wayforward: {plain_files.too_long(error.filename)}")
                 raise typer.Exit(BAD_INPUT) from None
             if error.errno not in DISK:
                 raise

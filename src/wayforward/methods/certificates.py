@@ -51,11 +51,7 @@ def certified(recourse: Recourse, *, boxes: int = BOXES, end: float = np.inf) ->
     Raises: MethodError for an answer that does not know its problem, or boxes below 1.
     """
     require_kind(recourse, Recourse, "recourse", MethodError)
-    problem = recourse.problem
-    if problem is None:
-        raise MethodError(
-            "This answer (of a file, or joined of several) does not know its problem. Ask again."
-        )
+    problem = recourse.require_problem(MethodError)
     if not is_integer(boxes) or boxes < 1:
         raise MethodError(
             f"certify={boxes!r} is no number of boxes. Give True, or a whole number such as 20000."

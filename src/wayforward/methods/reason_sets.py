@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.errors import DataError, ProblemError
+from wayforward.errors import DataError
 from wayforward.methods import method
 from wayforward.preferences import Preferences
 from wayforward.problem.verification import verdicts
@@ -53,11 +53,7 @@ def reason_sets(recourse: Recourse, most: int = 4) -> list[ReasonSets]:
     Raises: ProblemError for an answer that does not know its problem; DataError for most < 1.
     Example: ``reason_sets(found)[0].sets``.
     """
-    problem = recourse.problem
-    if problem is None:
-        raise ProblemError(
-            "This answer (of a file, or joined of several) does not know its problem. Ask again."
-        )
+    problem = recourse.require_problem()
     if most < 1:
         raise DataError(f"most={most} reasons are none. Ask for 1 or more.")
     who = np.flatnonzero(recourse.refused)

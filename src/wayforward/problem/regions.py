@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayforward.errors import DataError, ProblemError
+from wayforward.errors import DataError
 from wayforward.problem.growing_boxes import Growing
 from wayforward.problem.nearest_no import NARROW, certifiable, nearest_no
 from wayforward.problem.sampled_regions import drawn, sampled
@@ -38,11 +38,7 @@ def regions(recourse: Recourse, sample: bool = True, leeway: float = 0.0) -> Reg
     It depends on the person and the option alone. Raises: ProblemError for an answer that does not know its problem.
     Example: ``found.regions().low[0, 0]``.
     """
-    problem = recourse.problem
-    if problem is None:
-        raise ProblemError(
-            "This answer (of a file, or joined of several) does not know its problem. Ask again."
-        )
+    problem = recourse.require_problem()
     n, k, d = recourse.action.shape
     who, slot = np.nonzero(recourse.found)
     wishes = None if recourse.preferences is None else recourse.preferences.take(who)

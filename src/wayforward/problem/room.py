@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayforward.errors import ProblemError, require_kind, require_number
+from wayforward.errors import require_kind, require_number
 from wayforward.problem.margin import margin_of, meaningful_step
 from wayforward.problem.minimal import minimal_actions, shortened
 from wayforward.problem.population import Population
@@ -57,11 +57,7 @@ def with_room(
     require_kind(recourse, Recourse, "recourse")
     require_number(share, "share", 0, 1)
     require_number(most, "most", 0, MOST_ROOM)
-    problem = recourse.problem
-    if problem is None:
-        raise ProblemError(
-            "This answer (of a file, or joined of several) does not know its problem. Ask again."
-        )
+    problem = recourse.require_problem()
     near = recourse.found & (recourse.margin < share - 1e-9) & (recourse.steps == "")
     who, slot = np.nonzero(near if held is None else near & ~held)
     note = {"share": share, "most": most, "moved": 0, "price": 0.0}

@@ -208,12 +208,12 @@ class CaseStore:
     def visited(self, id: str) -> None:
         """Note that somebody looked at a case, at most once an hour, so that it is not deleted meanwhile."""
         moment = now()
+        late = ApplicantCase.id == id, ApplicantCase.seen < moment - timedelta(hours=1)
+        with self.database.session(write=False) as session:  # which most requests end with
+            if session.scalars(select(ApplicantCase.id).where(*late)).first() is None:
+                return
         with self.database.session() as session:
-            session.execute(
-                update(ApplicantCase)
-                .where(ApplicantCase.id == id, ApplicantCase.seen < moment - timedelta(hours=1))
-                .values(seen=moment)
-            )
+            session.execute(update(ApplicantCase).where(*late).values(seen=moment))
 
     def open(self, id: str, *, before_consent: bool = False) -> Applicant:
         """Read a case. before_consent: also where the person has not agreed (any more): for the answer, to delete.

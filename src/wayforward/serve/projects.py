@@ -139,11 +139,7 @@ class Project:
                 low, high = least, most
             # of the share of the range, not of a count: how many bars there are tells nothing of anybody
             share = min((high - low) / max(most - least, 1e-9), 1.0)
-            bins = int(np.clip(len(column) * share / _IN_A_BIN, 3, _BINS))
-            if self.schema.features[j].kind == "integer" and high - low < bins:
-                edges = np.arange(np.floor(low), np.ceil(high) + 2) - 0.5  # a bar for each number
-            else:
-                edges = np.linspace(low, max(high, low + 1e-9), bins + 1)
+            edges = self._edges(j, low, high, share)
             counts = np.diff(np.interp(edges, *self._below(j))).round().astype(int)
             steps = list(zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True))
             mine = []
@@ -154,15 +150,17 @@ class Project:
             for i, (a, b, count) in enumerate(steps)
         ]
 
+    def _edges(self, j: int, low: float, high: float, share: float = 1.0) -> np.ndarray:
+        """Ends of bars from low to high, as many as suit a share of all people."""
+        bins = int(np.clip(len(self._columns[j]) * share / _IN_A_BIN, 3, _BINS))
+        if self.schema.features[j].kind == "integer" and high - low < bins:
+            return np.arange(np.floor(low), np.ceil(high) + 2) - 0.5  # a bar for each number
+        return np.linspace(low, max(high, low + 1e-9), bins + 1)
+
     def _below(self, j: int) -> tuple[np.ndarray, np.ndarray]:
         """Fixed edges over what most have of a number, and how many are below each; of steps with ten at least."""
         column = self._columns[j]
-        least, most = np.quantile(column, [0.005, 0.995]).tolist()
-        bins = int(np.clip(len(column) / _IN_A_BIN, 3, _BINS))
-        if self.schema.features[j].kind == "integer" and most - least < bins:
-            edges = np.arange(np.floor(least), np.ceil(most) + 2) - 0.5
-        else:
-            edges = np.linspace(least, max(most, least + 1e-9), bins + 1)
+        edges = self._edges(j, *np.quantile(column, [0.005, 0.995]).tolist())
         counts = np.histogram(column, edges)[0]
         return edges, np.r_[0, np.where(counts >= 10, counts, 0).cumsum()]
 

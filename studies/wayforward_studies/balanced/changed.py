@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from wayforward.methods import Method
 from wayforward_studies.balanced.as_run_real import TablePeople, counted, ebr
@@ -20,8 +20,9 @@ from wayforward_studies.balanced.setting import BalancedStudy, with_centres
 from wayforward_studies.balanced.tables import MethodResult
 
 PAGES = ("changed",)
+Changes: TypeAlias = Mapping[str, Mapping[str, tuple[str, Mapping[str, Any]]]]
 #: Setting -> a line's name here -> the method of the paper's line, and what is changed of it.
-CHANGED: Mapping[str, Mapping[str, tuple[str, Mapping[str, Any]]]] = {
+CHANGED: Changes = {
     "synthetic": {
         "ebr beta=0.1, .4 of the mass": ("ebr beta=0.1", {"beta": 0.4}),
         "ebr beta=0.3, .6 of the mass": ("ebr beta=0.3", {"beta": 0.6}),
@@ -34,7 +35,7 @@ CHANGED: Mapping[str, Mapping[str, tuple[str, Mapping[str, Any]]]] = {
 }
 FARTHER = ((0.341, 0.735), (0.659, 0.735), (0.341, 0.265), (0.659, 0.265))
 #: As `CHANGED`, of the page of few draws: where the synthetic groups are, and EBR's proposals; of GMC as it is run.
-TRIED: Mapping[str, Mapping[str, tuple[str, Mapping[str, Any]]]] = {
+TRIED: Changes = {
     "synthetic": {
         **{
             f"{name}, centres apart": (name, {"centres": FARTHER})
@@ -66,7 +67,7 @@ class ChangedReplication(ExtraReplication):
     """The page 'changed'."""
 
     extra_pages: ClassVar[tuple[str, ...]] = PAGES
-    changed: ClassVar[Mapping[str, Mapping[str, tuple[str, Mapping[str, Any]]]]] = CHANGED
+    changed: ClassVar[Changes] = CHANGED
     decides: ClassVar[tuple[str, ...]] = (*BalancedReplication.decides, "balanced/changed.py")
     title: ClassVar[str] = "Lines with one thing changed"
     intro: ClassVar[str] = (
@@ -123,7 +124,7 @@ class TriedReplication(ChangedReplication):
         *ChangedReplication.decides,
         *(f"balanced/as_run_{part}.py" for part in ("real", "methods", "nets", "people")),
     )
-    changed: ClassVar[Mapping[str, Mapping[str, tuple[str, Mapping[str, Any]]]]] = TRIED
+    changed: ClassVar[Changes] = TRIED
     title: ClassVar[str] = "Lines with something changed, of few draws"
     intro: ClassVar[str] = (
         "More numbers that are worse in [Tables 1](table-1.md) and [6](table-6.md), with something changed that the "

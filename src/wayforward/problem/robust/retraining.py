@@ -201,7 +201,7 @@ def retrained(fit: Fit, x: np.ndarray, y: np.ndarray, m: int = 10, *, seed: int 
     for i in range(m):
         rng = generator(seed, i)
         rows = rng.integers(0, len(x), len(x))
-        while len(np.unique(y[rows])) < min(len(labels), 2):  # a rare label was not drawn
+        while len(np.unique(y[rows])) < 2:  # a rare label was not drawn
             rows = rng.integers(0, len(x), len(x))
         out.append(fit(x[rows], y[rows], seed + i))
     return out

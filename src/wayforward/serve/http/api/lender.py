@@ -160,7 +160,6 @@ def stop_job(
     to: Given, id: JobPlace, who: Annotated[Somebody, Depends(program(Act.RUN_JOBS))]
 ) -> dict[str, Any]:
     """Stop a job that waits or runs."""
-    job(to, id, who)
     to.jobs.stop(id, who)
     return job(to, id, who)
 
