@@ -257,6 +257,12 @@ def test_a_rare_label_is_in_every_resample(rare):
     assert all(one == {0, 1} for one in seen)
 
 
-def test_labels_that_are_all_the_same_are_named():
-    with pytest.raises(DataError, match="All 300 labels are 0"):
-        retrained(lambda rows, y, seed: None, np.zeros((300, 1)), np.zeros(300, dtype=int))
+@pytest.mark.parametrize("fit", [None, "lr"])
+def test_labels_that_are_all_the_same_are_named(fit):
+    it = problem(forest(random_state=0).fit(TABLE, LABELS), Retraining(np.full(500, "no"), fit, searched=3))
+    with pytest.raises(DataError, match="all 500 labels are 'no'"):
+        it.retraining.condition(it)
+
+
+def test_a_recipe_of_one_s_own_may_need_no_labels():
+    assert len(retrained(lambda rows, y, seed: len(y), np.zeros((300, 1)), np.zeros(300), 3)) == 3

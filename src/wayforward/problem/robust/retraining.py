@@ -125,6 +125,11 @@ class Retraining:
         from wayforward.model.refitting import refit
 
         schema, fit = problem.schema, self.fit
+        if not callable(fit) and len(np.unique(self._labels)) < 2:  # a recipe of one's own may not need them
+            raise DataError(
+                f"Retraining: all {len(self._labels)} labels are {shown(self._labels.tolist()[0])}, so nothing is "
+                "learned. Give labels that differ."
+            )
 
         def again(rows: np.ndarray, labels: np.ndarray, at: int) -> Any:
             if fit is None:
@@ -192,16 +197,12 @@ def retrained(fit: Fit, x: np.ndarray, y: np.ndarray, m: int = 10, *, seed: int 
         raise DataError(f"There are {len(x)} rows and {len(y)} labels. Give one label for each row.")
     if m < 1:
         raise DataError(f"m={m} models were asked for. Ask for 1 or more.")
-    labels = np.unique(y)
-    if len(labels) < 2:
-        raise DataError(
-            f"All {len(y)} labels are {shown(labels.tolist()[0])}, so nothing is learned. Give labels that differ."
-        )
+    several = len(np.unique(y)) > 1
     out = []
     for i in range(m):
         rng = generator(seed, i)
         rows = rng.integers(0, len(x), len(x))
-        while len(np.unique(y[rows])) < 2:  # a rare label was not drawn
+        while several and len(np.unique(y[rows])) < 2:  # a rare label was not drawn
             rows = rng.integers(0, len(x), len(x))
         out.append(fit(x[rows], y[rows], seed + i))
     return out
