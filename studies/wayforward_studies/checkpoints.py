@@ -10,15 +10,15 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
-from zipfile import BadZipFile
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 import wayforward
-from wayforward.plain_files import written
+from wayforward.plain_files import file_digest, make_folder, write_text, written
 
 Arrays = dict[str, np.ndarray]
+T = TypeVar("T")
 
 _PACKAGE, _STUDIES = Path(wayforward.__file__).parent, Path(__file__).parent
 _DOORS = ("answers", "cli", "testing")  # what is written there changes no number of a stage
@@ -68,6 +68,12 @@ def code_version(own: tuple[str, ...] = (), package: Path = _PACKAGE, studies: P
     return digest.hexdigest()[:16]
 
 
+def _digest(arrays: Mapping[str, np.ndarray]) -> str:
+    return fingerprint(
+        *(part for key in sorted(arrays) for part in (key, arrays[key].dtype.str, arrays[key]))
+    )
+
+
 @dataclass
 class Checkpoints:
     """The folder of finished stages; None stores nothing. seconds: the work of each stage that was used.
@@ -82,24 +88,26 @@ class Checkpoints:
     def arrays(self, name: str, decides: Any, make: Callable[[], Mapping[str, np.ndarray]]) -> Arrays:
         """Return what `make` gives, from the folder where it is there. decides: all that the result depends on.
 
-        A file that cannot be read is made again. A file appears only when it is whole.
+        Made again is what cannot be read, and what is not what was stored. A file appears only when it is whole.
         """
-        file = self.folder / f"{name}-{self._key(decides)}.npz" if self.folder else None
+        file = self.file(name, decides, ".npz")
         if file is not None and file.exists():
             try:
                 with file.open("rb") as opened, np.load(opened, allow_pickle=False) as stored:
                     got = {key: stored[key] for key in stored.files}
-                self.seconds[name] = float(got.pop("seconds"))
-                return got
-            except (OSError, ValueError, KeyError, BadZipFile, NotImplementedError):
+                # NumPy looks at no checksum of a part whose last byte it has no need to read
+                if str(got.pop("digest")) == _digest(got):
+                    self.seconds[name] = float(got.pop("seconds"))
+                    return got
+            except Exception:  # whatever zip, zlib and NumPy raise over a damaged file
                 pass
         started = time.perf_counter()
         got = {key: np.asarray(value) for key, value in make().items()}
         self.seconds[name] = time.perf_counter() - started
         if file is not None:
-            file.parent.mkdir(parents=True, exist_ok=True)
+            kept = got | {"seconds": np.array(self.seconds[name])}
             with written(file) as half:
-                np.savez_compressed(half, seconds=np.array(self.seconds[name]), **got)
+                np.savez_compressed(half, allow_pickle=False, digest=np.array(_digest(kept)), **kept)
         return got
 
     def numbers(self, name: str, decides: Any, make: Callable[[], Mapping[str, float]]) -> dict[str, float]:
@@ -111,8 +119,35 @@ class Checkpoints:
         """Where a stage that writes its own file should put it; None: nowhere."""
         if self.folder is None:
             return None
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         return self.folder / f"{name}-{self._key(decides)}{ending}"
+
+    def model(
+        self,
+        name: str,
+        decides: Any,
+        *,
+        read: Callable[[Path], T],
+        make: Callable[[Path | None], T],
+        write: Callable[[T, Path], object],
+    ) -> T:
+        """As `arrays`, of what has a file format of its own (.safetensors).
+
+        read, write: the format. make: is given where it may store what it has done so far; None: nowhere. What was
+        written has its digest in a file beside it, and is made again where that is another one.
+        """
+        file = self.file(name, decides, ".safetensors")
+        if file is None:
+            return make(None)
+        seal, part = file.with_suffix(".sha256"), file.with_suffix(".part")
+        if file.exists() and seal.exists() and seal.read_text("ascii", "replace") == file_digest(file):
+            return read(file)
+        made = make(part)
+        with written(file) as half:
+            write(made, half)
+        write_text(seal, file_digest(file))
+        part.unlink(missing_ok=True)
+        return made
 
     def _key(self, decides: Any) -> str:
         return fingerprint(code_version(self.own), decides)

@@ -11,7 +11,9 @@ import typer
 
 from wayforward.cli.console import Commanding, say, steps, table, write_json
 from wayforward.errors import DataError
-from wayforward_studies.pages import Page, stem
+from wayforward.plain_files import make_folder
+from wayforward.streams import generator
+from wayforward_studies.pages import Page, read_from, stem
 from wayforward_studies.replication import Replication, Request, known
 
 app = Commanding(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -56,6 +58,7 @@ def works(paper: str, options: dict[str, Any]) -> list[Replication]:
     """
     if paper not in STUDIES:
         raise DataError(f"There is no replication of '{paper}'. Known: {', '.join(STUDIES)}.")
+    generator(options.get("seed") or 0)  # nothing is measured before somebody says that it is none
     given = {name: value for name, value in options.items() if value not in (None, (), False)}
     for name in given:
         if name not in _options(paper):
@@ -128,7 +131,11 @@ def overview(out: Path) -> Page:
     """Count what all pages in a folder of papers say, and write one page of it. Raises: DataError, FileFormatError."""
     from wayforward_studies.overview import made
 
-    pages = [work.laid_out(Page.read(file)) for paper in STUDIES for file, work in _files(paper, out / paper)]
+    pages = []
+    for paper in STUDIES:
+        for file, work in _files(paper, out / paper):
+            with read_from(file):
+                pages.append(work.laid_out(Page.read(file)))
     page = made(pages, str(out))
     page.write(out)
     return page
@@ -241,7 +248,10 @@ def command(
             "seed": seed or None, "cache": cache_folder() / "replicate" if cache is None else cache,
         }  # fmt: skip
         pages = []
-        for work in works(paper, options):
+        asked = works(paper, options)
+        for folder in [work.request.out for work in asked] + [options["cache"]]:
+            make_folder(folder)  # nor is it measured for hours before somebody says that it cannot be written
+        for work in asked:
             if work.request.quick:
                 say("note: a quick look at few people or seeds; its files are marked 'quick'.")
             for name in work.request.pages:

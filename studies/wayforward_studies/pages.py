@@ -7,12 +7,14 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wayforward.errors import FileFormatError
+from wayforward.plain_files import make_folder, read_json, write_text, written
 from wayforward_studies.verdicts import Cell, Check, Verdict, counted, of_all
 
 if TYPE_CHECKING:
@@ -159,17 +161,13 @@ class Page:
     @classmethod
     def read(cls, file: Path) -> Page:
         """The page of a JSON file, not laid out. Raises: FileFormatError where it is none."""
-        try:
-            data = json.loads(file.read_text(encoding="utf-8"))
+        with read_from(file):
+            data = read_json(file)
             found = tuple(Check.from_dict(one) for one in data["findings"])
             drawn = tuple(name for name in data["files"] if name.endswith((".svg", ".png")))
             return cls(
                 data["paper"], data["name"], data["title"], tuple(data["lines"]), found, data["provenance"], drawn
             )  # fmt: skip
-        except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
-            raise FileFormatError(
-                f"'{file.name}' is no page of a study ({error}). Measure it again, without --render."
-            ) from None
 
     def markdown(self) -> str:
         """The page as it stands in the docs."""
@@ -199,15 +197,35 @@ class Page:
 
     def write(self, folder: Path) -> None:
         """Write Markdown, CSV (where there are rows) and JSON."""
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
+        text = self.markdown()  # before anything is written
         if self.rows:
-            put(folder / f"{self.name}.csv", csv_text(self.rows))
-        put(folder / f"{self.name}.md", self.markdown())
+            write_text(folder / f"{self.name}.csv", csv_text(self.rows))
+        write_text(folder / f"{self.name}.md", text)
         indent = 1 if len(self.rows) < 600 else None
-        put(
+        write_text(
             folder / f"{self.name}.json",
             json.dumps(plain(self.to_dict()), indent=indent, allow_nan=False) + "\n",
         )
+
+
+@contextmanager
+def read_from(file: Path) -> Iterator[None]:
+    """Whatever a page's JSON that was edited raises is a FileFormatError that names the file."""
+    try:
+        yield
+    except (
+        OSError,
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+        StopIteration,
+    ) as error:
+        raise FileFormatError(
+            f"'{file.name}' is no page of a study ({error}). Measure it again, without --render."
+        ) from None
 
 
 def stem(name: str) -> str:
@@ -225,10 +243,14 @@ def save(figure: Figure, folder: Path, name: str) -> tuple[str, ...]:
     """Write SVG and PNG without dates, so that the same numbers give the same files. Returns the names."""
     import matplotlib
 
-    folder.mkdir(parents=True, exist_ok=True)
-    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None, "Creator": None}, dpi=110)
-    figure.savefig(folder / f"{name}.png", metadata={"Software": None}, dpi=110)
+    make_folder(folder)
+    with (
+        matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}),
+        written(folder / f"{name}.svg") as half,
+    ):
+        figure.savefig(half, format="svg", metadata={"Date": None, "Creator": None}, dpi=110)
+    with written(folder / f"{name}.png") as half:
+        figure.savefig(half, format="png", metadata={"Software": None}, dpi=110)
     return f"{name}.svg", f"{name}.png"
 
 
@@ -266,10 +288,3 @@ def plain(value: Any) -> Any:
 def number(value: float | None) -> float:
     """A number of a row; NaN where JSON has null."""
     return math.nan if value is None else float(value)
-
-
-def put(path: Path, text: str) -> None:
-    """Write a whole file or none."""
-    half = path.with_name(path.name + ".half")
-    half.write_text(text, encoding="utf-8")
-    half.replace(path)

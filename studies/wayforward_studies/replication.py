@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from wayforward.errors import DataError
 from wayforward_studies.checkpoints import Checkpoints, Show, quiet
-from wayforward_studies.pages import Page, plain
+from wayforward_studies.pages import Page, plain, read_from
 
 
 def known(what: str, given: Iterable[Any], choices: Iterable[Any]) -> None:
@@ -117,8 +117,12 @@ class Replication(ABC):
     @classmethod
     def render(cls, file: Path) -> Page:
         """Write a page again from its JSON file, nothing measured. Raises: FileFormatError."""
-        page = cls.laid_out(cls.repeated(Page.read(file), file.parent))
-        page.write(file.parent)
+        with read_from(file):
+            page = Page.read(file)
+            if page.name != file.stem:
+                raise ValueError(f"it says that it is {page.name!r}")
+            page = cls.laid_out(cls.repeated(page, file.parent))
+            page.write(file.parent)
         return page
 
 

@@ -98,6 +98,63 @@ def test_every_replication_names_its_own_modules(name: str) -> None:
         assert code_version(own) != code_version()
 
 
+@pytest.mark.parametrize("how", ["cut", "flipped", "other"])
+def test_a_damaged_stage_is_made_again(tmp_path: Path, how: str) -> None:
+    """Cut anywhere, with any byte flipped, or written by somebody else: never an error, never other numbers."""
+    kept, random = Checkpoints(tmp_path), np.random.default_rng(0)
+    right = random.random(40)
+    kept.arrays("draws", 1, lambda: {"x": right})
+    (file,) = tmp_path.glob("draws-*.npz")
+    whole = file.read_bytes()
+    for place in random.choice(len(whole), 150, replace=False):
+        if how == "other":
+            np.savez_compressed(file, seconds=np.array(1.0), digest=np.array("0"), x=random.random(40))
+        else:
+            flipped = bytes([whole[place] ^ (1 << int(random.integers(8)))]) + whole[place + 1 :]
+            file.write_bytes(whole[:place] + (flipped if how == "flipped" else b""))
+        np.testing.assert_array_equal(kept.arrays("draws", 1, lambda: {"x": right})["x"], right)
+
+
+def test_a_model_is_read_only_where_it_is_the_very_file_that_was_written(tmp_path: Path) -> None:
+    """And is made again after a change of what decides, a flipped bit, a cut, and without its digest."""
+    made = []
+
+    def make(part: Path | None) -> str:
+        made.append(part)
+        return f"model {len(made)}"
+
+    def model(decides: int = 1) -> str:
+        return Checkpoints(tmp_path).model(
+            "net", decides, read=Path.read_text, make=make, write=lambda it, file: file.write_text(it)
+        )
+
+    assert model() == model() == "model 1"
+    assert model(2) == model(2) == "model 2" and model() == "model 1"
+    for n, spoil in enumerate(
+        (lambda f: f.write_text("model 9"), lambda f: f.write_text("mod"), Path.unlink)
+    ):
+        spoil(made[0].with_suffix(".safetensors" if n < 2 else ".sha256"))
+        assert model() == model() == f"model {n + 3}"
+    assert Checkpoints(None).model("net", 1, read=Path.read_text, make=str, write=lambda *_: None) == "None"
+
+
+def test_a_classifier_of_other_people_is_another_one(tmp_path: Path) -> None:
+    """What is stored is that of the same rows, labels, epochs and seed, bit by bit."""
+    from wayforward_studies.icarma.setting import train_classifier
+
+    x = np.random.default_rng(0).normal(size=(60, 3))
+    y = (x[:, 0] > 0).astype(int)
+
+    def weights(x: np.ndarray, y: np.ndarray, epochs: int = 2, seed: int = 0) -> list[float]:
+        net = train_classifier(x, y, epochs=epochs, seed=seed, cache=tmp_path)
+        return [float(value) for part in net.state_dict().values() for value in part.flatten()]
+
+    first = weights(x, y)
+    others = [weights(x + 1, y), weights(x, 1 - y), weights(x, y, 3), weights(x, y, seed=1)]
+    assert len(list(tmp_path.iterdir())) == 5
+    assert weights(x, y) == first and all(other != first for other in others)
+
+
 def test_a_file_that_was_cut_off_is_made_again(tmp_path: Path) -> None:
     kept = Checkpoints(tmp_path)
     kept.arrays("draws", 1, lambda: {"x": np.arange(500.0)})

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -297,6 +298,43 @@ def test_a_file_that_is_no_page_is_named(tmp_path: Path) -> None:
         Page.read(tmp_path / "table-1.json")
     got = CliRunner().invoke(app, ["replicate", "hare", "--render", "--out", str(tmp_path / "nowhere")])
     assert got.exit_code == 2 and "There is no page of 'hare'" in got.output
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"name": "../../elsewhere"},
+        {"name": None},
+        {"lines": ["a"]},
+        {"lines": [{}]},
+        {"lines": [{"method": "x"}] * 3},
+        {"provenance": {}},
+        {"provenance": []},
+        {"title": {"a": 1}, "findings": [1]},
+        "[" * 100_000,
+        '{"findings":' + "9" * 5_000 + "}",
+    ],
+)
+def test_an_edited_page_is_refused_and_writes_nowhere_else(tmp_path: Path, edit: Any) -> None:
+    name = "hare/table-1.json"
+    file = tmp_path / name
+    file.parent.mkdir()
+    text = edit if isinstance(edit, str) else json.dumps(json.loads((PAGES / name).read_text()) | edit)
+    file.write_text(text)
+    got = CliRunner().invoke(app, ["replicate", "hare", "--render", "--out", str(file.parent)])
+    assert got.exit_code == 2 and "'table-1.json' is no page of a study" in got.output, got.exception
+    assert list(tmp_path.rglob("*.*")) == [file]
+
+
+def test_a_page_follows_no_strangers_link(tmp_path: Path) -> None:
+    """Wherever its name could be foreseen."""
+    shutil.copy(PAGES / "hare/table-1.json", tmp_path)
+    (tmp_path / "victim").write_text("mine")
+    for ending in ("md", "csv", "json"):
+        (tmp_path / f"table-1.{ending}.half").symlink_to("victim")
+    got = CliRunner().invoke(app, ["replicate", "hare", "--render", "--out", str(tmp_path)])
+    assert got.exit_code == 0, got.output
+    assert (tmp_path / "victim").read_text() == "mine" and not (tmp_path / "table-1.md").is_symlink()
 
 
 def test_the_overview_counts_the_pages(tmp_path: Path) -> None:

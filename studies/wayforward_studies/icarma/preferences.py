@@ -1,4 +1,4 @@
-"""What the people of the study say they can do: drawn once, kept in files, replayed for every method.
+"""What the people of the study say they can do: drawn from a seed, the same for every method.
 
 The same rankings serve every number of features and every profile, so that what differs between two lines of a
 table is the limit and not the luck of the draw.
@@ -9,7 +9,6 @@ Source: iCARMA, appendices B.2 and C.1.
 from __future__ import annotations
 
 import zlib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,20 +39,9 @@ def law(schema: Schema, name: str) -> np.ndarray | None:
     return None if name == "uniform" else ranking_law(actionable_names(schema), LOAN_LAWS[name])
 
 
-def preferences(
-    schema: Schema, case: IcarmaCase, n: int, *, seed: int = 0, folder: Path | None = None
-) -> Preferences:
-    """The preferences of n people. What `folder` holds of an earlier call is replayed, else drawn and kept there."""
-    file = None if folder is None else folder / f"{case.drawn}-{n}-seed{seed}.json"
-    if file is not None and file.exists():
-        wishes = Preferences.load(file, schema)
-    else:
-        wishes = Preferences.from_scores(schema, _scores(schema, case, n, seed), LEVELS, profile="constant")
-        if file is not None:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            half = file.with_suffix(".half")
-            wishes.save(half)
-            half.replace(file)
+def preferences(schema: Schema, case: IcarmaCase, n: int, *, seed: int = 0) -> Preferences:
+    """The preferences of n people, which the seed decides."""
+    wishes = Preferences.from_scores(schema, _scores(schema, case, n, seed), LEVELS, profile="constant")
     return weighed(wishes, case.profile)
 
 

@@ -18,8 +18,11 @@ from wayforward.errors import require
 from wayforward.problem import AtLeastAsLikely, Plausibility, Problem, SquaredShift, Target
 from wayforward.schema import Schema
 from wayforward.world import World
+from wayforward_studies.checkpoints import Checkpoints, fingerprint
 
 EPOCHS, BATCH, RATE, WIDTH = 500, 256, 1e-3, 32
+
+_OWN = ("icarma/setting.py",)  # what decides beside the package
 
 #: Weight of the favourable class in the loss, and epochs: the default rate of the paper (.10) at its accuracy.
 GMSC_WEIGHT, GMSC_EPOCHS = 0.2, 200
@@ -91,11 +94,12 @@ def train_classifier(
     seed: int = 0,
     epochs: int = EPOCHS,
     weight: float = 1.0,
-    path: Path | None = None,
+    name: str = "classifier",
+    cache: Path | None = None,
 ) -> Any:
     """A ReLU network (32, 32) on raw rows, standardised inside; `weight` multiplies the loss of class 1.
 
-    x (n, d), y (n,) 0 or 1. path: a safetensors file that is read where it exists and written where not.
+    x (n, d), y (n,) 0 or 1. cache: the folder of finished stages, in which it has this name.
     """
     torch = require("torch", extra="torch")
     torch.manual_seed(seed)
@@ -113,25 +117,22 @@ def train_classifier(
     module = torch.nn.Sequential(scale, *layers, torch.nn.Linear(WIDTH, 1)).eval()
     for parameter in scale.parameters():
         parameter.requires_grad_(False)
-    if path is not None and path.exists():
-        from safetensors.torch import load_file
 
-        module.load_state_dict(load_file(path))
-        return module
-    rows = torch.tensor((x - mean) / std, dtype=torch.float32)
-    labels = torch.tensor(y, dtype=torch.float32)[:, None]
-    loss = torch.nn.BCEWithLogitsLoss(pos_weight=torch.tensor(weight))
-    optimiser = torch.optim.Adam(module[1:].parameters(), lr=RATE)
-    for _ in range(epochs):
-        for part in torch.randperm(len(rows)).split(BATCH):
-            optimiser.zero_grad()
-            loss(module[1:](rows[part]), labels[part]).backward()
-            optimiser.step()
-    if path is not None:
-        from safetensors.torch import save_file
+    def weights() -> dict[str, np.ndarray]:
+        rows = torch.tensor((x - mean) / std, dtype=torch.float32)
+        labels = torch.tensor(y, dtype=torch.float32)[:, None]
+        loss = torch.nn.BCEWithLogitsLoss(pos_weight=torch.tensor(weight))
+        optimiser = torch.optim.Adam(module[1:].parameters(), lr=RATE)
+        for _ in range(epochs):
+            for part in torch.randperm(len(rows)).split(BATCH):
+                optimiser.zero_grad()
+                loss(module[1:](rows[part]), labels[part]).backward()
+                optimiser.step()
+        return {key: tensor.numpy() for key, tensor in module.state_dict().items()}
 
-        path.parent.mkdir(parents=True, exist_ok=True)
-        save_file(module.state_dict(), path)
+    decides = [fingerprint(x, y), seed, epochs, weight]
+    stored = Checkpoints(cache, own=_OWN).arrays(name, decides, weights)
+    module.load_state_dict({key: torch.tensor(array) for key, array in stored.items()})
     return module
 
 
@@ -145,7 +146,8 @@ def loan_setting(*, seed: int = 0, cache: Path | None = None) -> IcarmaSetting:
         decided.x[fit],
         decided.y[fit],
         seed=seed,
-        path=None if cache is None else cache / f"loan-clf-{seed}.safetensors",
+        name="loan-clf",
+        cache=cache,
     )
     train, validation, test = (people.x[people.fold == part] for part in range(3))
     world = people.world
@@ -213,7 +215,8 @@ def fresh_loan_setting(*, seed: int = 0, cache: Path | None = None) -> IcarmaSet
         decided,
         decision(decided),
         seed=seed,
-        path=None if cache is None else cache / f"loan-fresh-clf-{seed}.safetensors",
+        name="loan-fresh-clf",
+        cache=cache,
     )
     world = people.world
     assert world is not None
@@ -236,26 +239,23 @@ def with_flow(
     """
     from wayforward.world import CausalFlow
 
-    path = (
-        None
-        if cache is None
-        else cache / f"{setting.name}-flow-{seed}{f'-{epochs}' if epochs else ''}.safetensors"
-    )
-    if path is not None and path.exists():
-        flow = CausalFlow.load(path, setting.schema)
-    else:
-        graph, rows, held_out, options = _flow_of(setting, seed)
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            options["checkpoint"] = path.with_suffix(".part")
-        if epochs is not None:
-            options["epochs"] = epochs
-        flow = CausalFlow.fit(
-            graph, rows, setting.schema, held_out=held_out, seed=seed, progress=progress, **options
+    schema = setting.schema
+    graph, rows, held_out, options = _flow_of(setting, seed)
+    if epochs is not None:
+        options["epochs"] = epochs
+
+    def fitted(part: Path | None) -> CausalFlow:
+        return CausalFlow.fit(
+            graph, rows, schema, held_out=held_out, seed=seed, progress=progress, checkpoint=part, **options
         )
-        if path is not None:
-            flow.save(path)
-            path.with_suffix(".part").unlink(missing_ok=True)
+
+    flow = Checkpoints(cache, own=_OWN).model(
+        f"{setting.name}-flow",
+        [schema.to_dict(), str(graph), fingerprint(rows, held_out), seed, options],
+        read=lambda file: CausalFlow.load(file, schema),
+        make=fitted,
+        write=CausalFlow.save,
+    )
     known = setting.world if setting.name.startswith("loan") else flow
     return replace(setting, learned=flow, world=known, chosen={**setting.chosen, "flow": str(flow.report)})
 
@@ -291,7 +291,8 @@ def gmsc_setting(*, seed: int = 0, cache: Path | None = None) -> IcarmaSetting:
         seed=seed,
         weight=GMSC_WEIGHT,
         epochs=GMSC_EPOCHS,
-        path=None if cache is None else cache / f"gmsc-clf-{seed}.safetensors",
+        name="gmsc-clf",
+        cache=cache,
     )
     train, validation, test = (people.x[part] for part in parts)
     chosen = _quality(model, test, people.y[parts[2]], GMSC_EPOCHS) | {

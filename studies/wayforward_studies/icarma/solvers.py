@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,9 +75,8 @@ class IcarmaStudy:
         return out | {"true strict": setting.strict(), "learned strict": setting.strict(learned)}
 
     def wishes(self, case: IcarmaCase) -> Preferences:
-        """What these people say, drawn once and replayed."""
-        folder = None if self.checkpoints.folder is None else self.checkpoints.folder / "preferences"
-        drawn = preferences(self.setting.schema, case, len(self.everybody), seed=self.seed, folder=folder)
+        """What these people say, whichever method asks."""
+        drawn = preferences(self.setting.schema, case, len(self.everybody), seed=self.seed)
         return drawn.take(np.arange(len(self.x)))
 
     # -- answers -------------------------------------------------------------------------------------------
@@ -168,18 +168,15 @@ class IcarmaStudy:
         )
         problem, name = self.problems[world], f"{self.setting.name}-icarma-{elicited}-{law}-{profile}-{world}"
         decides = [self.setting.checksums, method.parameters(), list(method.seeds), self.seed]
-        file = self.checkpoints.file(name, decides, ".safetensors")
-        if file is not None and file.exists():
-            return ICarma.load(file, problem)
-        with self.show(f"training {name}, epochs", method.epochs) as tick:
-            method.progress = lambda done, total: tick(done)
-            if file is not None:
-                method.checkpoint = file.with_suffix(".part")
-            method.fit(problem)
-        if file is not None:
-            method.save(file)
-            file.with_suffix(".part").unlink(missing_ok=True)
-        return method
+
+        def fitted(part: Path | None) -> ICarma:
+            with self.show(f"training {name}, epochs", method.epochs) as tick:
+                method.progress, method.checkpoint = (lambda done, total: tick(done)), part
+                return method.fit(problem)
+
+        return self.checkpoints.model(
+            name, decides, read=lambda file: ICarma.load(file, problem), make=fitted, write=ICarma.save
+        )
 
     @property
     def _seeds(self) -> tuple[int, ...]:

@@ -14,9 +14,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from wayforward.plain_files import write_text
 from wayforward_studies.checkpoints import fingerprint
 from wayforward_studies.machines.profiles import kernels
-from wayforward_studies.pages import Page, put
+from wayforward_studies.pages import Page
 from wayforward_studies.replication import Replication
 
 #: n, the first seed, where the classifier of the first profile lies (None: train), where figures go -> replication.
@@ -104,7 +105,7 @@ class Measured:
     def write(self, file: Path) -> None:
         """Write JSON with every bit."""
         page = self.page
-        put(
+        write_text(
             file,
             json.dumps(
                 {

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -32,6 +33,17 @@ def test_what_is_too_much_is_refused_and_not_counted(tmp_path: Path) -> None:
     assert Ledger(tmp_path / "a.db", per_client=10, per_day=6).spend("one", 5, tuesday) == 0
     assert ledger.given("one") == 10 and ledger.given("two") == 0
     assert ledger.spend("two", 6, monday) == 0
+
+
+def test_a_day_is_a_day_and_numpys_numbers_are_numbers(tmp_path: Path) -> None:
+    """A moment is no day of its own, and what an array counts is counted."""
+    ledger = Ledger(tmp_path / "a.db", np.int64(10), np.int32(4))
+    for minute in range(4):
+        ledger.spend("one", np.int64(1), datetime(2026, 11, 23, 9, minute))
+    with pytest.raises(BudgetSpent):
+        ledger.spend("one", 1, date(2026, 11, 23))
+    assert ledger.spend("one", np.uint8(3), date(2026, 11, 24)) == 1
+    assert ledger.given("one") == 7 and Ledger(tmp_path / "a.db", 10).given("one") == 7
 
 
 def test_clients_stand_in_the_file_as_hashes(tmp_path: Path) -> None:

@@ -53,7 +53,8 @@ class Ledger:
                 raise DataError(
                     f"{name}={shown(limit)} is no number of answers. Use a whole number of 1 or more."
                 )
-        self.path, self.per_client, self.per_day = as_path(path), per_client, per_day
+        self.path, self.per_client = as_path(path), int(per_client)
+        self.per_day = None if per_day is None else int(per_day)
         with self._open() as ledger:
             for table in _TABLES:
                 ledger.execute(table)
@@ -70,8 +71,11 @@ class Ledger:
             )
         if day is not None and not isinstance(day, date):
             raise DataError(f"day={shown(day)} is no day. Give a datetime.date, or leave it out for today.")
-        on = (day or date.today()).isoformat()
-        client = _client(client)
+        at = day or date.today()
+        on = date(
+            at.year, at.month, at.day
+        ).isoformat()  # a datetime is a date, and each second would be a day
+        client, answers = _client(client), int(answers)  # of NumPy's whole numbers SQLite keeps the bytes
         with self._open() as ledger:
             who = self._known(ledger, client)
             total, today = ledger.execute(
