@@ -302,20 +302,30 @@ CAUSES: tuple[Cause, ...] = (
         "(hare/one-change.md)).",
         ("gtd",),
     ),
-    Cause(
-        "hare",
-        {"dataset": ("compas",), "base": ("growing-spheres",), "iterations": (5,)},
-        "Ours start nearer to the wish than the paper's and end within .02 of its distance, so that asking lowers it "
-        "by a smaller share, which is what is compared there (.33 to .30 for .40 to .30, .21 to .14 for .29 to .16, "
-        ".07 to .06 for .11 to .05; [Table 5](hare/table-5.md), [Table 6](hare/table-6.md)).",
-        ("gtp",),
-        partly=True,
+    *(
+        Cause(
+            "hare",
+            {"dataset": ("compas",), "iterations": (5,), "keep_incumbent": (False,), **where},
+            "As printed, five rounds forget the plan from before: with it the share by which asking lowers the "
+            "distance is within the tolerance or better, which is what is compared there, since ours start nearer to "
+            "the wish than the paper's (.22 to .07 around C-CHVAE with regression for .31 to .13, .33 to .28 and .20 "
+            "to .10 around spheres for .40 to .30 and .29 to .16; [Table 1](hare/table-1.md), "
+            "[Table 5](hare/table-5.md) and [Table 6](hare/table-6.md), below). So it is around spheres as printed, "
+            "too, if wishes lie 1.2 times as far away, on the page of one change.",
+            ("gtp",),
+        )
+        for where in (
+            {"base": ("c-chvae",), "classifier": ("lr",)},
+            {"base": ("growing-spheres",), "calibrate": ("best",)},
+            {"base": ("growing-spheres",), "scale": ("intermediate",)},
+        )
     ),
     Cause(
         "hare",
-        {"dataset": ("compas",), "base": ("c-chvae",), "classifier": ("lr",), "iterations": (5,)},
-        "Ours start nearer to the wish than the paper's and end as near, so that asking lowers the distance by a "
-        "smaller share, which is what is compared there (.22 to .13 for .31 to .13; [Table 1](hare/table-1.md)).",
+        {"dataset": ("compas",), "base": ("growing-spheres",), "scale": ("near",), "iterations": (5,)},
+        "Ours start nearer to the wish than the paper's and end within .02 of its distance, so that asking lowers it "
+        "by a smaller share, which is what is compared there (.07 to .06 for .11 to .05; [Table 6](hare/table-6.md)). "
+        "With the plan from before they end at .04, beyond the tolerance still (there, below).",
         ("gtp",),
         partly=True,
     ),
@@ -1150,7 +1160,7 @@ TEXT = (
     "whole way, the row says so, and which of them it is is not known. *in part*: what was changed moves it and does "
     "not bring it within, is a construction that no method was run for, a fit that other numbers or the print speak "
     "against, or a trial of which no command is here. *unknown*: what was tried did not explain it. Only tested ones "
-    "count as explained. What brings one number within may take another of its line away: in 23 of HARE's 76 tested "
+    "count as explained. What brings one number within may take another of its line away: in 23 of HARE's 79 tested "
     "numbers every such trial leaves or makes another number of the line worse, by the means."
 )
 KNOWN = ("undecided_not_worse", "undecided_tested", "undecided_chance")

@@ -22,7 +22,7 @@ from wayforward_studies.balanced.published import BY_BETA, BY_METHOD
 from wayforward_studies.balanced.run import BalancedReplication
 from wayforward_studies.balanced.setting import AS_RUN, REAL
 from wayforward_studies.commands import STUDIES
-from wayforward_studies.hare.published import COPIED, HareCase
+from wayforward_studies.hare.published import COPIED, TITLES, Asking, HareCase, HarePublished, Stated
 from wayforward_studies.hare.published import rows as hare_lines
 from wayforward_studies.hare.run import HareReplication
 from wayforward_studies.hare.tables import CaseResult
@@ -187,23 +187,26 @@ def test_undecided_numbers_are_within_where_it_is_said() -> None:
     assert found == said("icarma", undecided=True) > 0
 
 
+def of_ours(page: Page, row: Row) -> CaseResult:
+    """The line of a page of HARE that is a row's but for the plan from before, which takes part in each round."""
+    asked = ("dataset", "classifier", "base", "scale", "iterations", "budget", "calibrate")
+    (one,) = (
+        other
+        for other in page.rows
+        if other["keep_incumbent"] and all(other[name] == row[name] for name in asked)
+    )
+    return CaseResult.of(one, page.provenance["base GTP"], page.provenance["seeds"])
+
+
 def test_what_printed_rounds_lose_ours_keep() -> None:
     """Of HARE: where forgetting the plan from before is the tested cause, with that plan it is within or better."""
-    asked = ("dataset", "classifier", "base", "scale", "iterations", "budget")
     found = 0
     for page in counted("hare"):
-        ours = {
-            tuple(row[name] for name in asked): CaseResult.of(
-                row, page.provenance["base GTP"], page.provenance["seeds"]
-            )
-            for row in page.rows
-            if row["keep_incumbent"]
-        }
         for row, measure in causes.worse(page):
             cause = causes.cause_of("hare", row, measure)
             if cause is not None and " forget the plan" in cause.text and cause.word == "tested":
                 found += 1
-                cell = replace(ours[tuple(row[name] for name in asked)].cells[measure], interval=None)
+                cell = replace(of_ours(page, row).cells[measure], interval=None)
                 assert cell.verdict in (Verdict.WITHIN, Verdict.BETTER), row
     assert found == said("hare", " forget the plan") > 0
 
@@ -274,6 +277,36 @@ def test_another_way_mends_what_it_is_said_to(name: str) -> None:
             words = [replace(line.cells[measure], interval=None).verdict for line in lines]
             assert any(word in (Verdict.WITHIN, Verdict.BETTER) for word in words), row
     assert found == said("hare", f"/{name}.md") > 0
+
+
+def test_what_takes_another_number_of_its_line_away_is_counted() -> None:
+    """Of HARE's worse numbers with a tested cause: every trial that mends one has another of the line worse, be it
+    stated by another table."""
+    stated: dict[tuple[HareCase, Asking], dict[str, Stated]] = {}
+    for number in TITLES:
+        for line in hare_lines(number):
+            stated.setdefault((line.case, line.way), {}).update(line.stated)
+
+    def words(line: CaseResult) -> dict[str, Verdict | None]:
+        case, way = line.case.published, line.way.printed
+        whole = replace(line, paper=HarePublished(0, case, way, stated[case, way]))
+        return {name: replace(cell, interval=None).verdict for name, cell in whole.cells.items()}
+
+    found = count = 0
+    for page in counted("hare"):
+        for row, measure in causes.worse(page):
+            cause = causes.cause_of("hare", row, measure)
+            if cause is None or cause.word != "tested":
+                continue
+            lines = [of_ours(page, row)] if " forget the plan" in cause.text else []
+            for name in HARE_PAGES:
+                lines += compared(name, cause.text, row) if f"/{name}.md" in cause.text else []
+            trials = [words(line) for line in lines]
+            mended = [trial for trial in trials if trial[measure] in (Verdict.WITHIN, Verdict.BETTER)]
+            assert mended, row
+            count += 1
+            found += all(Verdict.WORSE in {trial[n] for n in trial if n != measure} for trial in mended)
+    assert f"in {found} of HARE's {count} tested numbers" in causes.TEXT
 
 
 @pytest.mark.parametrize("name", [*HARE_PAGES[:1], *HARE_PAGES[2:5]])
