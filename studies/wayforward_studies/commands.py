@@ -178,8 +178,8 @@ def command(
         list[str] | None,
         typer.Option(
             "--extra",
-            help="Beyond the paper; hare: printed, parts, steps, direction, between, alike, one-change, percentiles, "
-            "strict-face, learned, noise, ensembles, causal; "
+            help="Beyond the paper; hare: printed, parts, steps, direction, between, brief, near, alike, one-change, "
+            "together, percentiles, strict-face, learned, noise, ensembles, causal; "
             "balanced: options, compliance, groups, limits, or all; as-run, as-run-tables, one-place, changed, "
             "changed-few; "
             "icarma: tried, tried-flow, tried-gmsc, rankings, profiles; "

@@ -388,6 +388,30 @@ def test_asking_leads_nearer_to_what_people_want() -> None:
     assert hare["questions"].max() <= 30 and base["questions"].max() == 0
 
 
+def test_what_is_changed_together_is_changed_alone_on_another_page() -> None:
+    """No setting is there that was found for its numbers: each changes one thing elsewhere, and two or three here."""
+
+    def changes(case: HareCase, way: Asking) -> set[tuple[str, object]]:
+        base = case.base.removeprefix(case.published.base)
+        made = {
+            "base": base,
+            "answers": case.answers,
+            "reach": case.reach,
+            "step": way.step,
+            "keep": way.keep,
+        }
+        usual = {"base": "", "answers": "exact", "reach": 1.0, "step": 1.0, "keep": False}
+        return {(name, value) for name, value in made.items() if value != usual[name]}
+
+    pages = {name: [changes(c, w) for c, w, _ in queries] for name, (_, _, queries) in running._EXTRA.items()}
+    together = pages.pop("together")
+    alone = {one for page in pages.values() for some in page if len(some) == 1 for one in some}
+    assert set().union(*together) <= alone and max(map(len, together)) == 3
+    queries = running._EXTRA["together"][2]
+    assert all(row is not None for _, _, row in queries)
+    assert len({(case, way) for case, way, _ in queries}) == len(queries)
+
+
 # -- from end to end -----------------------------------------------------------------------------------------------
 
 QUICK = "--table 1 --table 4 --dataset compas --classifier ann --base growing-spheres --base wachter --n 12 --seeds 1"

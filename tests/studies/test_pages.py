@@ -231,7 +231,7 @@ def test_who_starts_nearer_ends_at_the_papers_distance() -> None:
     assert found == said("hare", "Ours start nearer", as_="in part") > 0
 
 
-#: What a line of `one-change` has changed, by the words of a cause that rests on it.
+#: What a line of `one-change` or `together` has changed, by the words of a cause that rests on it.
 CHANGED: dict[str, Callable[[CaseResult], bool]] = {
     "within limits": lambda line: line.case.base.endswith("-strict"),
     "the plan from before": lambda line: line.way.keep,
@@ -239,6 +239,7 @@ CHANGED: dict[str, Callable[[CaseResult], bool]] = {
     "times as far": lambda line: line.case.reach != 1,
     "steps of": lambda line: line.way.step != 1,
     "small steps": lambda line: line.case.base == "wachter-small",
+    "all taken back": lambda line: line.case.base.endswith("-between"),
 }
 
 
@@ -254,13 +255,19 @@ def compared(name: str, text: str, row: Row) -> list[CaseResult]:
         if line.case.published == where
         and (line.way.iterations, line.way.budget, line.way.calibrate) == asked
     ]
-    if name != "one-change":  # all lines of the others have the change that the page is about
+    if name not in (
+        "one-change",
+        "together",
+    ):  # all lines of the others have the change that the page is about
         return [line for line in same if line.way.keep == ("that plan" in text)]
     words = {word for word in CHANGED if word in text}
     return [line for line in same if {word for word, has in CHANGED.items() if has(line)} == words]
 
 
-HARE_PAGES = ["steps-quick", "direction-quick", "alike-quick", "between-quick", "one-change", "brief", "near"]
+HARE_PAGES = [
+    *("steps-quick", "direction-quick", "alike-quick", "between-quick"),
+    *("one-change", "brief", "near", "together"),
+]
 
 
 @pytest.mark.parametrize("name", HARE_PAGES)
