@@ -92,6 +92,8 @@ def test_wishes_of_a_part_stay_beside_people_without_any(answer):
 def test_answers_to_nobody_are_read_back(answer, tmp_path, ending):
     again = Recourse.load(answer[:0].save(tmp_path / f"nobody.{ending}"))
     assert (again.n, again.k, again.schema) == (0, 2, answer.schema)
+    with pytest.raises(DataError, match="There is no person 0; it is about nobody"):
+        again[0]
 
 
 def test_the_frame_has_a_row_for_every_person_and_option(answer):

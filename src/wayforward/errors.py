@@ -262,6 +262,13 @@ def shown(value: object, most: int = 80) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
+def no_person(i: object, n: int) -> str:
+    """Return what to say of a person's number that none of n people has."""
+    return f"There is no person {shown(i)}; " + (
+        f"people are numbered 0 to {n - 1}." if n else "it is about nobody."
+    )
+
+
 def suggest(word: object, known: Collection[object]) -> str:
     """Return " Did you mean 'x'?", the first twelve names if none is near, or nothing if there are none."""
     names = [str(name) for name in known]

@@ -25,6 +25,7 @@ from wayforward.errors import (
     is_integer,
     is_one_of,
     is_whole,
+    no_person,
     require,
     require_kind,
     require_switch,
@@ -341,7 +342,7 @@ class Recourse:
         """The answers of some of the people."""
         if is_integer(who):
             if not -self.n <= who < self.n:
-                raise DataError(f"There is no person {who}; people are numbered 0 to {self.n - 1}.")
+                raise DataError(no_person(who, self.n))
             who = np.array([int(who) % self.n])
         elif not isinstance(who, slice):
             try:
@@ -356,7 +357,7 @@ class Recourse:
                 )
             beyond = places[:0] if mask else places[(places < -self.n) | (places >= self.n)]
             if beyond.size:
-                raise DataError(f"There is no person {beyond[0]}; people are numbered 0 to {self.n - 1}.")
+                raise DataError(no_person(int(beyond[0]), self.n))
         parts = {name: getattr(self, name)[who] for name in (*_PER_PERSON, "path")}
         before = self.score_before[who] if self.score_before.size else self.score_before
         wishes = None

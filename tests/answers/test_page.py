@@ -210,7 +210,7 @@ def test_examples_give_the_principal_reasons(problem, several, tmp_path):
 def test_examples_can_be_chosen_and_are_checked(problem, several, tmp_path):
     text = report(problem, several, tmp_path / "r.html", people=[0, 1]).read_text(encoding="utf-8")
     assert "Person B" in text and "Person C" not in text
-    with pytest.raises(DataError, match="no person 99"):
+    with pytest.raises(DataError, match="no person 99; people are numbered 0 to"):
         report(problem, several, tmp_path / "r.html", people=[99])
     assert "Person A" not in report(problem, several, tmp_path / "r.html", people=0).read_text(
         encoding="utf-8"

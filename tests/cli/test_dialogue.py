@@ -133,7 +133,7 @@ def test_everything_impossible_is_an_answer_with_exit_code_1(shell: Shell):
 
 
 WRONG = {
-    "a person nobody is": ("999", "", "--person 999: there are"),
+    "a person nobody is": ("999", "", "--person: There is no person 999"),
     "a way of asking nobody knows": ("{i} --elicitor mind-reader", "", "no elicitor 'mind-reader'"),
     "a questionnaire nobody knows": ("{i} --questionnaire riddles", "", "no questionnaire 'riddles'"),
     "a reply in a script": ("{i} --replies -", "perhabs\n", "'perhabs' is none of the answers"),

@@ -406,7 +406,7 @@ NONE = Preferences.none(SCHEMA, 3)
     ("make", "words"),
     [
         (lambda: NONE.freeze("incme"), "'incme', which is not a feature. Did you mean 'income'"),
-        (lambda: NONE.freeze("income", who=3), "no person 3: 3 people"),
+        (lambda: NONE.freeze("income", who=3), "no person 3; people are numbered 0 to 2"),
         (lambda: NONE.freeze("income", who=[True, False]), r"mask of people has shape \(2,\)"),
         (lambda: NONE.freeze("income", who=[0.5]), "row numbers or a mask"),
         (lambda: NONE.weigh(income=0), "'income' has weight 0 for person 0"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from datetime import timedelta
 
 import pytest
@@ -13,6 +14,7 @@ from wayforward.serve import accounts
 from wayforward.serve.events import first_broken, record
 from wayforward.serve.http import api, applicant, audits, entrance, guard, staff, study, study_task
 from wayforward.serve.keys import SealError, seal_plain, unseal_plain
+from wayforward.serve.limits import RateLimits, TooOften
 from wayforward.serve.permissions import ALLOWED, Act, Role, may
 from wayforward.serve.storage.tables import ApiToken, ApplicantCase, Event, Login, User, now
 
@@ -213,6 +215,25 @@ def test_a_locked_account_takes_no_guess(services):
     with services.database.session() as session:
         session.query(User).filter_by(name="admin").one().locked_until = now() + timedelta(minutes=5)
     assert not any(accounts.log_in(services.database, "admin", guess) for guess in guesses)
+
+
+def test_a_minute_is_a_minute_whoever_sets_the_clock(monkeypatch):
+    """Within any sixty seconds so many; a try that is refused does not count, and others have tries of their own."""
+    clock = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    limits, allowed = RateLimits(), []
+    monkeypatch.setattr(time, "time", lambda: 1e9)
+    for second in range(0, 130, 10):
+        clock[0] = 1000.0 + second
+        if second == 50:
+            monkeypatch.setattr(time, "time", lambda: 1e9 - 3600)
+        try:
+            limits.spend("login", "somebody", 3)
+            allowed.append(second)
+        except TooOften:
+            limits.spend("login", f"other {second}", 3)
+    assert allowed == [0, 10, 20, 60, 70, 80, 120]
+    assert len(limits._times) < 6  # of those whose minute is over nothing is kept
 
 
 def test_guesses_sent_at_once_are_all_counted(services):

@@ -150,6 +150,9 @@ def test_unsafe_deployments_are_named(tmp_path):
         assert word in found
     (home / "keys.json").chmod(0o600)
     assert ServeSettings(home=home, public_url="https://plans.example.org").unsafe() == []
+    (home / "file").touch()
+    nowhere = ServeSettings(home=home / "file" / "inside", public_url="https://plans.example.org")
+    assert nowhere.unsafe() == ["Nothing can be stored in 'file', where --home is. Name another folder."]
     with pytest.raises(DataError, match="no web address"):
         ServeSettings(public_url="plans.example.org")
 

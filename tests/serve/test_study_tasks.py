@@ -159,6 +159,30 @@ def test_only_the_page_of_the_arm_takes_answers(browser, services, model):
     assert fill("") == {}
 
 
+def test_made_up_profiles_cost_an_answer(browser, services, model):
+    """Whether one is a plan was told for nothing, in both arms; the plans of the page cost nothing."""
+    _, path = bring(browser, protocol())
+    arms = set()
+    for _ in range(4):
+        one, _ = to_task(browser, path)
+        dialogue = "/study/task/reply" in one.text
+        if dialogue:
+            one.submit("/study/task/reply", question=one.value("question"), reply="stop here")
+        action = re.search(r'name="action" value="(\[[^"]+\])"', one.text)[1]
+        with services.database.session(write=False) as session:
+            id, spent = max((case.seen, case.id, case.queries) for case in session.query(ApplicantCase))[1:]
+        services.cases.budget.per_case = spent + 3
+        for income, why in ((1701, "no plan"), (1702, "no plan"), (1703, "no plan"), (1704, "very often")):
+            made_up = f"[null, {income}, null, null]"
+            assert why in one.submit("/study/task/finish", 422, action=made_up, revision=page_revision(one))
+        assert services.cases.open(id).queries == spent + 3
+        # nothing is left to spend, and what was shown costs nothing
+        one.submit("/study/task/finish", action=action, revision=page_revision(one))
+        services.cases.budget.per_case = 1000
+        arms.add(dialogue)
+    assert len(arms) == 2
+
+
 def test_who_has_asked_very_often_goes_on_without_a_plan(browser, services, model):
     _, path = bring(browser, protocol())
     services.cases.budget.per_case = 3

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayforward.answers import words
-from wayforward.errors import DataError
+from wayforward.errors import DataError, no_person
 from wayforward.language import gettext, ngettext
 from wayforward.public import public
 from wayforward.schema import Schema, SchemaWarning
@@ -67,7 +67,7 @@ class Contrast:
     def text(self, i: int) -> str:
         """The explanation for person i in plain sentences. Raises: DataError if there is no such person."""
         if not -len(self.x) <= i < len(self.x):
-            raise DataError(f"There is no person {i}; people are numbered 0 to {len(self.x) - 1}.")
+            raise DataError(no_person(i, len(self.x)))
         if self.accepted[i]:
             return gettext("The answer is yes already.")
         if not self.known[i]:

@@ -30,7 +30,7 @@ from wayforward.answers.text import (
     why_text,
 )
 from wayforward.answers.time_text import steps_text, time_text
-from wayforward.errors import DataError, is_whole, require_kind, require_whole, shown
+from wayforward.errors import DataError, is_whole, no_person, require_kind, require_whole, shown
 from wayforward.language import N_, catalog, gettext, language, translated, use_language, visible
 from wayforward.plain_files import as_path, write_text
 from wayforward.problem import Problem
@@ -392,5 +392,5 @@ def _checked(recourse: Recourse, people: list[int]) -> list[int]:
         raise DataError(f"people={shown(people)} is no list of people. Give their numbers, such as [0, 3].")
     for i in people:
         if not 0 <= i < recourse.n:
-            raise DataError(f"There is no person {i} to show; people are numbered 0 to {recourse.n - 1}.")
+            raise DataError(no_person(i, recourse.n))
     return [int(i) for i in people]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.answers import words
-from wayforward.errors import DataError
+from wayforward.errors import DataError, no_person
 from wayforward.language import gettext, ngettext
 from wayforward.public import public
 
@@ -25,7 +25,7 @@ def wishes(preferences: Preferences, i: int) -> list[str]:
     Raises: DataError if there is no such person.
     """
     if not -preferences.n <= i < preferences.n:
-        raise DataError(f"There is no person {i}; people are numbered 0 to {preferences.n - 1}.")
+        raise DataError(no_person(i, preferences.n))
     free = preferences.schema.actionable & ~preferences.frozen[i]
     return limits(preferences, i) + _harder(preferences, i, free)
 

@@ -16,7 +16,7 @@ from wayforward.answers.refusal import reasons as principal_reasons
 from wayforward.answers.region_text import region_text
 from wayforward.answers.standing import needed, score_text
 from wayforward.answers.time_text import causes_first, steps_text, time_text
-from wayforward.errors import DataError, harmless, is_integer, require_kind
+from wayforward.errors import DataError, harmless, is_integer, no_person, require_kind
 from wayforward.language import N_, gettext, ngettext, use_language, visible
 from wayforward.problem.rounding import rounded
 from wayforward.public import public
@@ -266,12 +266,9 @@ def person_of(recourse: Recourse, i: int) -> Recourse:
     """The answer of one person. Raises: DataError if there is no such person."""
     require_kind(recourse, Recourse, "recourse")
     if not is_integer(i):
-        raise DataError(
-            f"There is no person {i!r}; people are numbered 0 to {recourse.n - 1}. Give a whole number, "
-            "or a name: explain(id=...)."
-        )
+        raise DataError(f"{no_person(i, recourse.n)} Give a whole number, or a name: explain(id=...).")
     if not -recourse.n <= i < recourse.n:
-        raise DataError(f"There is no person {i}; people are numbered 0 to {recourse.n - 1}.")
+        raise DataError(no_person(i, recourse.n))
     return recourse[int(i)]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wayforward.answers import words
 from wayforward.cli.console import room_for, say, tell, write_json, write_text
-from wayforward.errors import DataError, DialogueError, FileFormatError, ReplyError
+from wayforward.errors import DataError, DialogueError, FileFormatError, ReplyError, no_person
 from wayforward.language import N_, gettext
 from wayforward.people.dialogue.reply_parts import asks_meaning
 
@@ -112,9 +112,7 @@ def _ready(
 
     ready = question.ready()
     if person >= len(ready.x):
-        raise DataError(
-            f"--person {person}: there are {len(ready.x)} people, numbered 0 to {len(ready.x) - 1}."
-        )
+        raise DataError(f"--person: {no_person(person, len(ready.x))}")
     x = ready.x[person]
     if state is not None and state.exists():
         found = Dialogue.load(state, ready.problem, changed="continue" if go_on else "refuse")

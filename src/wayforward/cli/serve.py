@@ -20,7 +20,7 @@ def run(settings: ServeSettings, given: Given | None, *, host: str, port: int, c
 
     Raises: DataError for an unsafe deployment on a public address; MissingExtra.
     """
-    for module in ("fastapi", "uvicorn", "sqlalchemy", "argon2", "limits", "babel"):
+    for module in ("fastapi", "uvicorn", "sqlalchemy", "argon2", "babel"):
         require(module, extra="web")
     from wayforward.serve.http.app import create_app
     from wayforward.serve.process import begin_process

@@ -25,6 +25,7 @@ from wayforward.errors import (
     is_integer,
     is_whole,
     names_in,
+    no_person,
     numbers_in,
     require_kind,
     shown,
@@ -812,9 +813,7 @@ class Preferences:
             )
         if rows.min() < 0 or rows.max() >= self.n:
             odd = rows.min() if rows.min() < 0 else rows.max()
-            raise PreferencesError(
-                f"There is no person {odd}: {self.n} people are numbered 0 to {self.n - 1}."
-            )
+            raise PreferencesError(no_person(int(odd), self.n))
         return rows.astype(np.int64)
 
     def _bound(self, j: int, bound: Any, x: Any, rows: Ints) -> Floats:

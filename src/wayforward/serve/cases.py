@@ -241,7 +241,7 @@ class Cases(CaseStore):
         """Keep a plan, so that it is not lost. Raises: CaseError for what is no plan of this person, or too many."""
         with self._changing(id, revision) as one:
             plain = plain_row(action_row(action))
-            self._count_unseen(one, plain)
+            self.count_unseen(one, plain)
             if not self._judged(one, [plain]).found[0].any():
                 raise CaseError(gettext("That is no plan of this case."))
             if len(one.state["kept"]) >= MOST_KEPT:
@@ -302,7 +302,7 @@ class Cases(CaseStore):
         """What a page calls a plan: "Plan 1: fewest changes"."""
         return gettext("Plan {n}: {name}", n=place, name=plan.name[:1].lower() + plan.name[1:])
 
-    def _count_unseen(self, one: Applicant, plain: Sequence[float | None]) -> None:
+    def count_unseen(self, one: Applicant, plain: Sequence[float | None]) -> None:
         """Count a plan that was not shown: whether it holds is an answer of the model. Raises: CaseError.
 
         What was kept, the dialogue's plan and the plans of today's limits are known to hold, and cost nothing.
@@ -372,7 +372,7 @@ class Cases(CaseStore):
     ) -> Receipt:
         """Return a signed receipt of a plan that holds now. Raises: CaseError for one that does not."""
         with one.lock, one.project.turn:
-            self._count_unseen(one, plain_row(action_row(action)))
+            self.count_unseen(one, plain_row(action_row(action)))
             judged = self._judged(one, [list(action)])
             accepted = bool(one.project.problem.reached(one.x)[0][0])
         if accepted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from urllib.parse import urlsplit
 
 from wayforward.errors import DataError
 from wayforward.language import N_
+from wayforward.plain_files import name_of
 
 LOCAL = "http://127.0.0.1:8000"
 _MOST_PROXIES = 2**16  # a network of containers has no more
@@ -115,6 +117,12 @@ class ServeSettings:
         for file in (self.home / "keys.json", self.home / "wayforward.db"):
             if file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
                 found.append(f"Others on this machine can read '{file.name}'. Run: chmod 600 {file}")
+        home = self.home.absolute()
+        above = next(place for place in (home, *home.parents) if place.exists())
+        if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
+            found.append(
+                f"Nothing can be stored in '{name_of(above)}', where --home is. Name another folder."
+            )
         return found
 
 

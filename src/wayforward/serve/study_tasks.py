@@ -16,7 +16,7 @@ import numpy as np
 from wayforward.errors import DataError
 from wayforward.language import gettext
 from wayforward.serve.case_store import Applicant, CaseChanged, CaseError, CaseGone, action_row, table_of
-from wayforward.serve.plans import SEED, PlanText, WhatIf, texts
+from wayforward.serve.plans import SEED, PlanText, WhatIf, plain_row, texts
 from wayforward.serve.projects import published
 from wayforward.serve.storage.tables import now
 from wayforward.serve.turns import Rank
@@ -191,7 +191,8 @@ class StudyTasks:
         row = action_row(action)
         if row.shape != case.x[0].shape:
             raise CaseError(gettext("That is no plan of this case."))
-        with case.project.turn:
+        with case.lock, case.project.turn:
+            self.cases.count_unseen(case, plain_row(row))
             judged = problem.check(case.x, row[None, None], 1)
         if not judged.found[0, 0]:
             raise CaseError(gettext("That is no plan of this case."))

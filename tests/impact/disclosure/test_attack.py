@@ -165,6 +165,12 @@ def test_what_comes_from_the_table_is_found_in_the_table() -> None:
     told = reconstruction(whole, members, numbers(400, 8))
     assert told.rows[0].value == 1.0 and told.values[0].value == 1.0 and told.rare[0].value == 1.0
     assert told.rows[1].value == 0.0
+    few = reconstruction(
+        whole, members, numbers(30, 8)
+    )  # the rest of the table is not forgotten where few are unseen
+    assert few.among == 30 and few.rows[0].value < 1.0 and few.rows[2].value == told.rows[2].value == 1.0
+    crowded = reconstruction(whole, np.tile(members, (5, 1)), numbers(400, 8))
+    assert crowded.rare[2].value == 0.0 and crowded.values[2].value == 1.0  # in all of it five hold each
     searched = wf.recommend(problem, x[~problem.reached(x)[0]], method="local-search")
     assert reconstruction(searched, members, numbers(400, 8)).rows[0].value == 0.0
 

@@ -255,13 +255,13 @@ class _Setting:
         if plain is not None:
             both = found & plain.found[:, 0]
             dearer = _dearer(plain.plain_cost[both, 0], answer.plain_cost[both, 0])
-        disclosure, alike = problem.disclosure, min(len(self.known), len(self.unseen))
+        disclosure = problem.disclosure
         one = Exposure(
             name, disclosure or Disclosure(), 0, rate(found),
             mean(np.where(found, answer.plain_cost[:, 0], np.nan), seed=self.seed), dearer, tuple(fidelities),
             tuple(balls), self._membership(answer, inside),
             tuple(infer(service, answer, self.probe, self.inferred, len(self.outsiders), self.seed)),
-            reconstruction(answer, *(rows[:alike] for rows in (self.known, self.unseen))),
+            reconstruction(answer, self.known, self.unseen),
             self._by_shadows(problem, method, answer, inside),
         )  # fmt: skip
         return replace(one, queries=service.queries), answer

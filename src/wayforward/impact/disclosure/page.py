@@ -179,8 +179,8 @@ def findings(attack: Attack) -> list[str]:
     return out
 
 
-def _share_of(pair: tuple[Any, Any]) -> str:
-    return words.percent(pair[0].value, 1)
+def _share_of(shares: tuple[Any, Any, Any]) -> str:
+    return words.percent(shares[2].value, 1)
 
 
 def _auc(attack: Attack) -> list[tuple[str, list[Any]]]:
@@ -191,7 +191,7 @@ def _auc(attack: Attack) -> list[tuple[str, list[Any]]]:
 
 
 def _given_back(attack: Attack) -> list[tuple[str, list[Any]]]:
-    return [(_part(name), [getattr(e.reconstruction, name)[0] for e in attack.exposures]) for name in _PARTS]
+    return [(_part(name), [getattr(e.reconstruction, name)[2] for e in attack.exposures]) for name in _PARTS]
 
 
 def _part(name: str) -> str:
@@ -312,12 +312,13 @@ def _reconstruction(attack: Attack) -> list[dict[str, str]]:
     for one in attack.exposures:
         found: Reconstruction = one.reconstruction
         for name in _PARTS:
-            here, beside = getattr(found, name)
+            here, beside, whole = getattr(found, name)
             rows.append(
                 {
                     gettext("answers"): defence_name(one.name),
                     gettext("share of"): _part(name),
-                    gettext("in the training table"): share(here),
+                    gettext("in the training table"): share(whole),
+                    gettext("among some of it"): share(here),
                     gettext("among as many people never seen"): share(beside),
                     gettext("looked at"): words.number(here.n) if np.isfinite(here.value) else "–",
                 }

@@ -20,36 +20,46 @@ FEW = 5  # people: a value that fewer hold tells of one of them
 @public
 @dataclass(frozen=True)
 class Reconstruction:
-    """Shares of what was returned, each beside the same share for as many people whom the model never saw.
+    """Shares of what was returned, each of three: by the first `among` people of the training table, by as many whom
+    the model never saw, and by the whole table.
 
     values: returned numbers that some training person has. rare: returned numbers that 1 to 4 training people have.
     options: options whose set values some training person has all at once. rows: options that are some training
     person's whole row.
     """
 
-    values: tuple[Estimate, Estimate]
-    rare: tuple[Estimate, Estimate]
-    options: tuple[Estimate, Estimate]
-    rows: tuple[Estimate, Estimate]
-    among: int = 0  # people on either side
+    values: tuple[Estimate, Estimate, Estimate]
+    rare: tuple[Estimate, Estimate, Estimate]
+    options: tuple[Estimate, Estimate, Estimate]
+    rows: tuple[Estimate, Estimate, Estimate]
+    among: int = 0  # people on either side of the comparison
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         parts: dict[str, Any] = {
-            name: {"members": pair[0].to_dict(), "outsiders": pair[1].to_dict()}
-            for name, pair in vars(self).items()
+            name: {
+                side: one.to_dict()
+                for side, one in zip(("members", "outsiders", "table"), shares, strict=True)
+            }
+            for name, shares in vars(self).items()
             if name != "among"
         }
         return {**parts, "among": self.among}
 
 
 def reconstruction(answer: Recourse, members: Floats, outsiders: Floats) -> Reconstruction:
-    """Look every returned value and row up among members (m, d), and among others (m', d) for comparison."""
-    found = answer.found
+    """Look every returned value and row up among members (m, d), and among others (m', d) for comparison.
+
+    Compared are as many as there are on either side: among more people more is found by chance.
+    """
+    found, among = answer.found, min(len(members), len(outsiders))
     action, after = np.where(answer.acted, answer.action, np.nan)[found], answer.after[found]
-    sides = [_looked_up(answer.schema, action, after, rows) for rows in (members, outsiders)]
+    sides = [
+        _looked_up(answer.schema, action, after, rows)
+        for rows in (members[:among], outsiders[:among], members)
+    ]
     values, rare, options, rows = zip(*sides, strict=True)
-    return Reconstruction(values, rare, options, rows, len(members))
+    return Reconstruction(values, rare, options, rows, among)
 
 
 def _looked_up(
