@@ -489,12 +489,12 @@ CAUSES: tuple[Cause, ...] = (
         "icarma",
         {"dataset": ("loan",), "elicited": ("ranks",), "profile": ("concave",)},
         "Three things together: how the prior of a mask falls from the easiest rank to the hardest, whose form and "
-        "range the paper's text has lost, and one training for each profile. With (1 - t) to the power of the profile "
-        "in place of t to it, and from .9 in place of .5, it is .631 with all four features, at a hap of .005 (paper "
-        ".631 and .044), and .507 with a random number (paper .506), but at a hap of .735 (paper .447). From .5 it is "
-        ".471 and .417, as we read it .418 and .372 with the same two networks and .524 and .422 with the best of ten "
-        "([what was tried](icarma/tried-flow.md), complement). With the released classifier in the true equations it "
-        "is .28, with one training per profile, too ([there](icarma/tried.md)).",
+        "range the text that we have lacks, and one training for each profile. With (1 - t) to the power of the "
+        "profile in place of t to it, and from .9 in place of .5, it is .631 with all four features, at a hap of "
+        ".005 (paper .631 and .044), and .507 with a random number (paper .506), but at a hap of .735 (paper .447). "
+        "From .5 it is .471 and .417, as we read it .418 and .372 with the same two networks and .524 and .422 with "
+        "the best of ten ([what was tried](icarma/tried-flow.md), complement). With the released classifier in the "
+        "true equations it is .28, with one training per profile, too ([there](icarma/tried.md)).",
         ("plausibility",),
     ),
     Cause(
@@ -520,7 +520,7 @@ CAUSES: tuple[Cause, ...] = (
         "icarma",
         {"dataset": ("loan",), "elicited": ("scores",), "profile": ("concave",)},
         "Two things together: how the prior of a mask falls from the easiest score to the hardest, whose form the "
-        "paper's text has lost, and one training for each profile. With (1 - t) to the power of the profile in place "
+        "text that we have lacks, and one training for each profile. With (1 - t) to the power of the profile in place "
         "of t to it, concave weights keep .666 with all four features and .561 with a random number, as in the paper "
         "(.713 and .618), but hap is .505 and .557 then (paper .225 and .415; [what was tried](icarma/tried-flow.md), "
         "complement); with one of several hardest features counted, a third thing, it is .376 and .463.",
@@ -532,7 +532,7 @@ CAUSES: tuple[Cause, ...] = (
         "For half of it which classifier decides: with the one that CARMA's authors released the oracle reaches .499, "
         "whose interval reaches back into the tolerance (ours .525, the paper .467; "
         "[released](icarma/table-6-loan-released.md)). The rest may be the probabilities of the rankings, which the "
-        "paper's text has lost ([Table 4](icarma/rankings.md)). Of people drawn anew it is .536, with another "
+        "text that we have lacks ([Table 4](icarma/rankings.md)). Of people drawn anew it is .536, with another "
         "classifier of ours not within, either.",
         ("validity",),
         partly=True,
@@ -684,9 +684,9 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "balanced",
         {"setting": ("german-sex",), "method": ("origin", "growing-spheres")},
-        "How levels are prepared, which nobody can know: as ranks, and with people, classifier and methods of the "
-        "public code's script for Law (it has no German), it is .016 before advice and .022 after that of spheres, as "
-        "levels .089 and .089, so that the paper's .049 and .045 lie between the two ([as "
+        "How levels are prepared, which no public source says: as ranks, and with people, classifier and methods of "
+        "the public code's script for Law (it has no German), it is .016 before advice and .022 after that of "
+        "spheres, as levels .089 and .089, so that the paper's .049 and .045 lie between the two ([as "
         "run](balanced/as-run-tables.md)).",
         ("centralization",),
         partly=True,
@@ -714,7 +714,7 @@ CAUSES: tuple[Cause, ...] = (
     Cause(
         "balanced",
         {"setting": ("german-sex",), "method": ("ebr",)},
-        "How German is prepared, which nobody can know, and who is led where no draw is accepted, as .34 of the "
+        "How German is prepared, which no public source says, and who is led where no draw is accepted, as .34 of the "
         "paper's people are. As ranks, and with people, classifier and method of the public code's script for Law, "
         "centralization is .017 (paper .010), but it is .016 before advice, so that the paper's fall from .049 is not "
         "found, and Atkinson is .161 (.104; [as run](balanced/as-run-tables.md)). Tried there: .34 of the people led "
@@ -991,10 +991,10 @@ UNDECIDED: tuple[Cause, ...] = (
     Cause(
         "icarma",
         {"dataset": ("loan",), "elicited": ("ranks",), "profile": ("concave",), "features": ("random",)},
-        "How the prior of a mask falls from the easiest rank to the hardest, whose form and range the paper's text "
-        "has lost, and one training for each profile, together: with (1 - t) to the power of the profile in place of "
-        "t to it, and from .9 in place of .5, it is .507 (paper .506), but at a hap of .735 (paper .447; [what was "
-        "tried](icarma/tried-flow.md), complement).",
+        "How the prior of a mask falls from the easiest rank to the hardest, whose form and range the text that we "
+        "have lacks, and one training for each profile, together: with (1 - t) to the power of the profile in place "
+        "of t to it, and from .9 in place of .5, it is .507 (paper .506), but at a hap of .735 (paper .447; [what "
+        "was tried](icarma/tried-flow.md), complement).",
         ("plausibility",),
     ),
     Cause(

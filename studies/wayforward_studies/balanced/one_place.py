@@ -51,7 +51,7 @@ class OnePlaceReplication(ExtraReplication):
         "own group's people with the favourable label in place of CRUDS; categories stay, and so does whom the "
         "classifier refuses there. Beside what the paper prints for those methods, to see which of its numbers an "
         "autoencoder explains that gives means, as the public notebook's does on the synthetic set "
-        "([as run](as-run.md)). Whether the paper's did, nobody can know. Means over {seeds} seeds, paper first."
+        "([as run](as-run.md)). Whether the paper's did, no public source says. Means over {seeds} seeds, paper first."
     )
 
     def one(self, name: str, method: str, seed: int) -> dict[str, float]:

@@ -169,8 +169,10 @@ def results(rows: Iterable[Row], origins: Mapping[str, Mapping[str, float]]) -> 
     ]
 
 
-def tolerance() -> str:
-    """The tolerances and what they mean."""
+def tolerance(alone: bool = False) -> str:
+    """The tolerances and what they mean; alone: of invalidation."""
+    if alone:
+        return f"Tolerance: {TOLERANCE['invalid']:g}; lower is better. {RULE}"
     heads = dict(zip(TOLERANCE, HEADS, strict=True))
     of = ", ".join(f"{heads[name]} {value:g}" for name, value in TOLERANCE.items())
     return (
@@ -180,13 +182,18 @@ def tolerance() -> str:
     )
 
 
-def tables(lines: Sequence[MethodResult], refused: Mapping[str, float]) -> tuple[Table, ...]:
-    """A table for each setting; a cell is 'paper; ours ± spread'. refused: people a run, by setting."""
-    heads = ("method", *HEADS, "indices more segregated")
+def tables(
+    lines: Sequence[MethodResult], refused: Mapping[str, float], alone: bool = False
+) -> tuple[Table, ...]:
+    """A table for each setting; a cell is 'paper; ours ± spread'. refused: people a run, by setting.
+
+    alone: of invalidation.
+    """
+    heads = ("method", HEADS[-1]) if alone else ("method", *HEADS, "indices more segregated")
     return tuple(
         Table(
             heads,
-            tuple(_line(line) for line in lines if line.setting == name),
+            tuple((_alone if alone else _line)(line) for line in lines if line.setting == name),
             name,
             f"Refused people a run: {refused[name]:,.0f}." if name in refused else "",
         )
@@ -206,6 +213,10 @@ def _line(line: MethodResult) -> Line:
     cells = tuple(line.cell(measure) for measure in TOLERANCE)
     kind = "origin rows" if line.method == "origin" else "published lines"
     return Line((name, *(_cell(line, measure) for measure in TOLERANCE), worse), cells, kind=kind)
+
+
+def _alone(line: MethodResult) -> Line:
+    return Line((line.method, _cell(line, "invalid")), (line.cell("invalid"),))
 
 
 def _worse_in_paper(line: MethodResult) -> int | None:

@@ -362,7 +362,11 @@ _AXES: dict[str, tuple[str, Mapping[Any, float], Callable[[CaseResult], Any], fi
 }  # fmt: skip
 
 
-_PRINTED = "The algorithm is the printed one, whose rounds forget the plan from before; ours below does not."
+_PRINTED = (
+    "The rounds are the printed ones, which forget the plan from before; ours below do not. Plans are legal in both, "
+    "where the printed calibration leaves binaries between 0 and 1 and takes immutables back "
+    "([tried](between-quick.md) on single lines alone: nobody could live such plans)."
+)
 _KEPT = "*ours*: the plan from before takes part in each round, which the printed algorithm forgets."
 _INTERVALS = "Numbers are means over seeds, with their 95 % intervals."
 _TABLES = {

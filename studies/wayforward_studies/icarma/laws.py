@@ -1,7 +1,7 @@
 """Table 4 and Figure 2: how likely each ranking is, and how scores become weights; computed, nothing is measured.
 
-Source: Budde, Majumdar, Uth, Langer & Valera (2026), iCARMA, Table 4 and Figure 2; the paper's text lost the fractions
-of the one and the ranges of the other.
+Source: Budde, Majumdar, Uth, Langer & Valera (2026), iCARMA, Table 4 and Figure 2; of whose text our copy lacks the
+fractions of the one and the ranges of the other.
 """
 
 from __future__ import annotations
@@ -152,15 +152,15 @@ _TITLES = {
 _INTROS = {
     "rankings": (
         "Rankings of loan amount (LA), duration (Dur), income (Inc) and savings (Sav), the easiest first, and their "
-        "probabilities as they are drawn here. The paper's text has lost the fractions of its Table 4 and kept its "
-        "zeros: two a line. Here a ranking whose first two are the favoured pair has 1/6, one that only begins with "
-        "a favoured feature 1/24. That is a reading: with one feature it gives the oracle's validity of Table 5 "
-        "within .02."
+        "probabilities as they are drawn here. The text that we have lacks the fractions of the paper's Table 4 and "
+        "has its zeros: two a line. Here a ranking whose first two are the favoured pair has 1/6, one that only "
+        "begins with a favoured feature 1/24. That is a reading: with one feature it gives the oracle's validity of "
+        "Table 5 within .02."
     ),
     "profiles": (
-        "w = 1 + 9 t ** gamma with t = (score - 1) / 3 and gamma 1 (linear), 2 (convex) and 1/2 (concave); constant is "
-        "1. The range of the weights and the exponents are a reading: the text has lost them, and these give the "
-        "oracle's hap of Table 2 within .05. A score is a whole number, so that only the marked weights occur: 1, 4, "
-        "7, 10 (linear), 1, 2, 5, 10 (convex) and 1, 6.2, 8.3, 10 (concave)."
+        "w = 1 + 9 t ** gamma with t = (score - 1) / 3 and gamma 1 (linear), 2 (convex) and 1/2 (concave); constant "
+        "is 1. The range of the weights and the exponents are a reading: the text that we have lacks them, and these "
+        "give the oracle's hap of Table 2 within .05. A score is a whole number, so that only the marked weights "
+        "occur: 1, 4, 7, 10 (linear), 1, 2, 5, 10 (convex) and 1, 6.2, 8.3, 10 (concave)."
     ),
 }
