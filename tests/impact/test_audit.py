@@ -663,6 +663,48 @@ def test_who_has_no_label_is_not_told_apart(accepted):
     )  # of three or four together everybody less the groups may tell
 
 
+@pytest.mark.parametrize("refused", [True, False])
+@pytest.mark.parametrize("sizes", [(2, 1), (2, 5)])
+def test_who_is_left_was_not_all_refused(refused, sizes):
+    """Everybody less the groups were three people of two small groups, all refused or all accepted: so was each."""
+    x = people(200, 7)
+    label = np.array(["big", "mid"] * 100, dtype=object)
+    alike = np.flatnonzero(~lender().reached(x)[0] == refused)
+    label[alike[: sizes[0]]], label[alike[sizes[0] : sum(sizes)]] = "two", "few"
+    got = audit(lender(), x, [Groups.of("club", label)], beside=None, society=False, summaries=())
+    of_groups = [one for one in got.attributes[0].groups if one.people and not one.hidden]
+    assert sum(one.people for one in of_groups) == got.n == got.overall.people == 200 - sum(sizes)
+    assert sum(one.refused for one in of_groups) == got.refused
+    assert f"club: {sum(sizes)} people without a label, or in groups of fewer than 3" in " ".join(got.notes)
+    label[alike[0]] = "big"  # three or more who fared otherwise, too: nothing follows
+    label[np.flatnonzero(~lender().reached(x)[0] != refused)[0]] = "two"
+    assert audit(lender(), x, [Groups.of("club", label)], beside=None, society=False, summaries=()).n == 200
+
+
+def test_parts_of_which_nothing_is_told_were_not_all_refused():
+    """Where two attributes meet: who is left of a group that is told was not all refused, nor all accepted."""
+    withheld = 0
+    for seed in range(12):
+        x, random = people(160, seed), np.random.default_rng(seed)
+        refused = ~lender().reached(x)[0]
+        home = random.choice(["rent", "own"], 160).astype(object)
+        club = random.choice(["a", "b"], 160).astype(object)
+        club[np.flatnonzero((home == "rent") & (refused == seed % 2))[:2]] = "few"
+        club[np.flatnonzero(home == "own")[:9]] = "few"
+        one, other = Groups.of("home", home), Groups.of("club", club)
+        got = audit(lender(), x, [one, other], beside=None, society=False, summaries=(), twins_of=0)
+        (parts,) = (found for found in got.attributes if found.crossed)
+        label = one.cross(other).member
+        told = np.isin(label, [g for g, part in enumerate(parts.groups) if not part.hidden])
+        withheld += not told.all()
+        for attribute in (one, other):
+            for g in range(attribute.n_groups):
+                mine = attribute.member == g
+                rest = refused[mine & ~told]
+                assert not rest.size or 0 < rest.sum() < rest.size or len(set(refused[mine])) == 1
+    assert withheld > 5
+
+
 def test_a_group_that_guards_another_is_not_said_to_be_small():
     """'b (32)' was told to have fewer than ten people answered."""
     a = GroupFigures("a", 40, 32, 32, 30, 1, 1, True, True, {}, ())
@@ -1117,8 +1159,10 @@ def test_no_mean_of_one_or_two_follows_from_all_that_are_told(seed):
     got = audit(
         lender(), x, [one, two], most=len(x), beside=None, society=False, summaries=(), twins_of=0, seed=0
     )
+    here = ~left_alone([one, two], 10, refused=~lender().reached(x)[0])[0]
+    assert got.n == here.sum()
     answers = wf.recommend(lender(), x)
-    has = answers.refused & answers.found[:, 0]
+    has = answers.refused & answers.found[:, 0] & here
     masks = {name: groups.mask(name) for groups in (one, two, one.cross(two)) for name in groups.names}
     told = got.to_dict()
     means = {

@@ -153,7 +153,12 @@ def _crossing(measured: Measured, a: Groups, b: Groups, beside: Sequence[Attribu
     ]
     masks.append((a.member < 0) & (b.member < 0))
     without = [
-        (int(some.sum()), int(some[measured.who].sum()), int((some[measured.who] & measured.has_cost).sum()))
+        (
+            int(some.sum()),
+            int(some[measured.who].sum()),
+            int((some[measured.who] & measured.has_cost).sum()),
+            int((some & measured.refused).sum()),
+        )
         for some in masks
     ]
     first = a.n_groups * b.n_groups  # behind the parts: who of each group is in none, for want of a label

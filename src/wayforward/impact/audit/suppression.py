@@ -34,20 +34,20 @@ class Crossing:
     """What is known beside the parts where two attributes meet: the groups that they add up to.
 
     without: those in no part, for want of a label: of each group, and without both at last; how many people, answered,
-    with a plan. sums: positions of what adds up to a group that is told: parts, and behind them those without.
+    with a plan, refused. sums: positions of what adds up to a group that is told: parts, and behind them those without.
     suppressed, ends, means: parts of groups of which nothing is told, not how they fared, no means; what is told of the
     parts must not tell it.
     """
 
     sums: tuple[tuple[int, ...], ...]
-    without: tuple[tuple[int, int, int], ...]
+    without: tuple[tuple[int, int, int, int], ...]
     suppressed: frozenset[int]
     ends: frozenset[int]
     means: frozenset[int]
 
     @classmethod
     def of(
-        cls, sums: Sequence[Sequence[int]], without: Sequence[tuple[int, int, int]],
+        cls, sums: Sequence[Sequence[int]], without: Sequence[tuple[int, int, int, int]],
         groups: Sequence[GroupFigures | None],
     ) -> Crossing:  # fmt: skip
         """groups: the figures of what each sum adds up to, as they are told; None where nothing is known of them."""
@@ -77,8 +77,8 @@ def suppress_small_groups(
     if crossing is not None:
         counts = [f.people for f in figures]
         out = to_withhold(
-            counts, 0, FEWEST, sums=crossing.sums, hidden=crossing.suppressed,
-            without=[people for people, _, _ in crossing.without],
+            counts, 0, FEWEST, sums=crossing.sums, hidden=crossing.suppressed, found=[*(f.refused for f in figures), 0],
+            without=[one[0] for one in crossing.without], found_without=[one[3] for one in crossing.without],
         )  # fmt: skip
         why = {g: why.get(g, beside) for g in sorted(out)}
     if not why:
@@ -104,12 +104,15 @@ def _spare(counts: Sequence[int], unlabelled: int, smallest: int) -> int | None:
     return min(spare, key=lambda g: counts[g])
 
 
-def left_alone(attributes: Sequence[Groups], smallest: int, fewest: int = FEWEST) -> tuple[Mask, list[str]]:
+def left_alone(
+    attributes: Sequence[Groups], smallest: int, fewest: int = FEWEST, refused: Mask | None = None
+) -> tuple[Mask, list[str]]:
     """Return whom everybody less the groups of an attribute would tell of (n,) bool, and notes that they are left out.
 
     One or two people in all, without a label or in groups too small to be told, beside whom no other small group can be
-    withheld: without them every other figure stays. And fewer than `fewest` by whom groups of several attributes
-    differ. Whom one attribute leaves out may leave few of another.
+    withheld: without them every other figure stays. So those in groups of which nothing is told, with all beside them
+    of whom nothing is, where the model refuses (n,) all of them or none, and not so everybody. And fewer than `fewest`
+    by whom groups of several attributes differ. Whom one attribute leaves out may leave few of another.
     """
     gone = np.zeros(len(attributes[0]) if attributes else 0, dtype=bool)
     notes: list[str] = []
@@ -121,9 +124,14 @@ def left_alone(attributes: Sequence[Groups], smallest: int, fewest: int = FEWEST
             tiny = np.flatnonzero((counts > 0) & (counts < FEWEST))
             rest = ~gone & ((one.member < 0) | np.isin(one.member, tiny))
             few = int(rest.sum())
-            if 0 < few < FEWEST and _spare(counts.tolist(), few - int(counts[tiny].sum()), smallest) is None:
+            guard = _spare(counts.tolist(), few - int(counts[tiny].sum()), smallest)
+            alone = 0 < few < FEWEST and guard is None
+            if refused is not None and (tiny.size or fewest > FEWEST):
+                rest |= ~gone & (one.member == guard)
+                alone |= _alike(refused[rest]) and not _alike(refused[~gone])
+            if alone:
                 gone |= rest
-                notes.append(Translatable(partial(_left_alone, one.name, few)))
+                notes.append(Translatable(partial(_left_alone, one.name, int(rest.sum()), fewest)))
                 changed = True
         if not changed:
             few_people, at = few_between([_label_told(one, smallest, ~gone) for one in attributes], fewest)
@@ -132,6 +140,11 @@ def left_alone(attributes: Sequence[Groups], smallest: int, fewest: int = FEWEST
                 notes.append(nearly_alike_note([attributes[i].name for i in at], int(few_people.sum())))
                 changed = True
     return gone, notes
+
+
+def _alike(refused: Mask) -> bool:
+    """Are all of some people (m,) refused, or none of them?"""
+    return bool(refused.size) and bool(refused.all() or not refused.any())
 
 
 def _label_told(one: Groups, smallest: int, some: Mask) -> Ints:
@@ -158,13 +171,13 @@ def _nearly_alike(names: Sequence[str], n: int) -> str:
     )  # fmt: skip
 
 
-def _left_alone(name: str, n: int) -> str:
+def _left_alone(name: str, n: int, fewest: int) -> str:
     return ngettext(
         "{name}: {n} person without a label, or in a group of fewer than {fewest}, is left out of the whole audit: "
         "everybody less the groups would tell of them.",
         "{name}: {n} people without a label, or in groups of fewer than {fewest}, are left out of the whole audit: "
         "everybody less the groups would tell of them.",
-        n, name=name, fewest=FEWEST,
+        n, name=name, fewest=fewest,
     )  # fmt: skip
 
 
@@ -261,9 +274,9 @@ def to_withhold(
 
     counts: people behind each group's numbers; rest: behind none. hidden: groups that are withheld already. sums: the
     groups whose numbers add up to one that is told; left out, all of them and the rest. found: of the counts, and of
-    the rest at last, how many have a plan; what a sum leaves must not be that all have one, or nobody, unless it is
-    so of all that the sum is of. without, found_without: what sums count behind the groups, people of whom nothing is
-    told, and how many of them have a plan. See `suppress_few_outcomes`.
+    the rest at last, how many have a plan, or are refused; what a sum leaves must not be that all are, or nobody,
+    unless it is so of all that the sum is of. without, found_without: what sums count behind the groups, people of whom
+    nothing is told, and how many of them have a plan. See `suppress_few_outcomes`.
     """
     n = len(counts)
     few = {g for g, some in enumerate(counts) if 0 < some < fewest} | {
