@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -20,7 +21,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import wayforward as wf
-from wayforward.errors import DataError, DialogueError, FileFormatError, MethodError, ModelError, ReplyError
+from wayforward.errors import (
+    DataError,
+    DialogueError,
+    FileFormatError,
+    MethodError,
+    ModelError,
+    ReplyError,
+    WayforwardError,
+)
 from wayforward.language import use_language
 from wayforward.people.dialogue import Dialogue
 from wayforward.people.dialogue.course import MOST_LIMITS
@@ -571,6 +580,45 @@ def test_the_state_is_on_disk_before_the_next_question(tmp_path):
     with pytest.raises(DialogueError, match="is there already"):
         started(file=file)
     assert [p.name for p in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_of_two_dialogues_on_one_file_none_loses_what_the_other_was_told(tmp_path):
+    """Whoever comes second is told so, with nothing changed; loaded again they go on."""
+    file = tmp_path / "state.json"
+    first = started(file=file, elicitor=None)
+    second = Dialogue.load(file, first.problem)
+    second.answer("no")
+    for late in (lambda: first.answer("yes"), first.undo, lambda: first.continue_with(first.problem)):
+        with pytest.raises(DialogueError, match=r"'state\.json' was written by another dialogue since"):
+            late()
+    assert first.answered == 0 and len(json.loads(file.read_text())["log"]) == 1
+    again = Dialogue.load(file, first.problem)
+    again.answer("yes")
+    with pytest.raises(DialogueError, match="by another dialogue"):
+        second.answer("no")
+    assert len(json.loads(file.read_text())["log"]) == 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_state_that_somebody_made_up_is_refused_by_a_sentence(seed):
+    """Whatever stands in it, under a checksum of its own."""
+    d = started(elicitor=None)
+    for reply in ("no", "yes"):
+        d.answer(reply)
+    random = np.random.default_rng(seed)
+    for _ in range(60):
+        content = {key: value for key, value in d.to_dict().items() if key != "checksum"}
+        at, key = None, None
+        place = content
+        while isinstance(place, (dict, list)) and place and (at is None or random.random() < 0.8):
+            at, key = (
+                place,
+                random.choice(list(place)) if isinstance(place, dict) else int(random.integers(len(place))),
+            )
+            place = place[key]
+        at[key] = [None, -1, "x", [], {}, 10**30, 1.5, True][int(random.integers(8))]
+        with contextlib.suppress(WayforwardError):
+            Dialogue.from_dict(d.problem, sealed(content))
 
 
 def test_a_state_of_another_problem_says_what_differs(tmp_path):

@@ -12,7 +12,9 @@ import pytest
 from sqlalchemy import make_url
 
 from wayforward.answers.receipt import Receipt
+from wayforward.errors import FileFormatError
 from wayforward.serve.http.app import create_app
+from wayforward.serve.keys import Keys
 from wayforward.serve.services import Services
 from wayforward.serve.settings import ServeSettings
 
@@ -79,7 +81,11 @@ def test_a_database_without_its_keys_tells_nothing(services, code, database, req
     keep_a_plan(services, code)
     url = restore(database, tmp_path / "saved", request, tmp_path)
     shutil.copytree(services.settings.home / "models", tmp_path / "other" / "models")
-    stranger = Services.at(ServeSettings(home=tmp_path / "other", database=url))
+    settings = ServeSettings(home=tmp_path / "other", database=url)
+    with pytest.raises(FileFormatError, match=r"Put 'keys\.json' back"):
+        Services.at(settings)
+    Keys.at(settings.home)
+    stranger = Services.at(settings)
     one = Browser(
         create_app(services=stranger), base_url="http://127.0.0.1:8000", raise_server_exceptions=False
     )

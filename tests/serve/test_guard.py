@@ -359,6 +359,21 @@ def test_a_token_may_do_what_it_was_made_for(browser, services, model):
     assert api.get("/api/v1/models").status_code == 401
 
 
+def test_a_token_ends_none_that_may_more(browser, services):
+    with services.database.session() as session:
+        operator = session.query(User).filter_by(name="operator").one()
+        less = accounts.make_token(session, operator, "less", [Act.HAVE_TOKENS])
+        accounts.make_token(session, operator, "more", [Act.HAVE_TOKENS, Act.SEE_MODELS])
+        accounts.make_token(session, operator, "like", [Act.HAVE_TOKENS])
+        ids = {one.name: one.id for one in session.query(ApiToken)}
+    api = browser()
+    api.headers["Authorization"] = f"Bearer {less}"
+    assert api.delete(f"/api/v1/tokens/{ids['more']}").status_code == 404
+    assert api.delete(f"/api/v1/tokens/{ids['like']}").status_code < 300
+    with services.database.session(write=False) as session:
+        assert {one.name for one in session.query(ApiToken)} == {"less", "more"}
+
+
 def test_tokens_are_listed_and_revoked_by_their_account_alone(browser, services):
     with services.database.session() as session:
         of = {name: session.query(User).filter_by(name=name).one() for name in ("operator", "auditor")}

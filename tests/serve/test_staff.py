@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import io
+import os
 import re
 import threading
 
@@ -221,9 +222,16 @@ def test_a_broken_key_file_is_not_replaced(tmp_path):
 
     keys = Keys.at(tmp_path)
     assert Keys.at(tmp_path).master == keys.master
-    (tmp_path / "keys.json").write_text("{}")
-    with pytest.raises(WayforwardError, match="backup"):
-        Keys.at(tmp_path)
+    for broken in ("{}", "[" * 100_000, '{"master": 1e999}'):
+        (tmp_path / "keys.json").write_text(broken)
+        with pytest.raises(WayforwardError, match="backup"):
+            Keys.at(tmp_path)
+    (tmp_path / "keys.json").unlink()
+    for make in (os.mkdir, os.mkfifo):
+        make(tmp_path / "keys.json")
+        with pytest.raises(WayforwardError, match=r"keys\.json"):
+            Keys.at(tmp_path)
+        (os.rmdir if make is os.mkdir else os.unlink)(tmp_path / "keys.json")
 
 
 def test_a_case_at_a_desk_begins_without_a_link_and_the_operator_is_logged_out(browser, services, model):

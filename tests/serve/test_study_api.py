@@ -15,7 +15,7 @@ from wayforward.errors import DataError, FileFormatError
 from wayforward.serve import accounts
 from wayforward.serve.case_store import CaseError
 from wayforward.serve.permissions import Act
-from wayforward.serve.storage.tables import Participant, StudyRow, User
+from wayforward.serve.storage.tables import Event, Participant, StudyRow, User
 from wayforward.study.pool import ProfilePool
 from wayforward.study.ready_made import ready_made_text
 
@@ -103,6 +103,12 @@ def test_a_program_takes_part_from_consent_to_the_code(browser, researcher, serv
         now = send(one, "answers", revision=now["revision"], answers=answers_to(now["page"]), seconds=3)
     assert now["standing"] == "finished" and now["completion_code"]
     assert researcher.get(f"/api/v1/studies/{study['id']}/codes").json() == [now["completion_code"]]
+    for nothing in ("nothing", "x" * 200):
+        assert researcher.get(f"/api/v1/studies/{nothing}/codes").status_code == 404
+    with services.database.session(write=False) as session:
+        assert {one.subject for one in session.query(Event).filter_by(what="completion codes fetched")} == {
+            study["id"]
+        }
     found = researcher.get(f"/api/v1/studies/{study['id']}/export").json()
     assert found["about"]["participants"] == 1 and len(found["answers"]) == 11
     assert now["completion_code"] not in json.dumps(found)

@@ -245,9 +245,13 @@ def tokens_of(session: Session, who: Somebody) -> list[ApiToken]:
 
 
 def revoke_token(session: Session, who: Somebody, id: str) -> None:
-    """End a token of one's own at once. Raises: AccountError where there is none of this id."""
+    """End a token of one's own at once. Raises: AccountError where there is none of this id.
+
+    Nor is there one for a token that may do less than it.
+    """
     found = session.get(ApiToken, id)
-    if found is None or found.user_id != who.user_id:
+    mine = found is not None and found.user_id == who.user_id
+    if found is None or not mine or (who.acts is not None and not who.acts.issuperset(found.acts)):
         raise NoSuchAccount(gettext("You have no such token (any more)."))
     session.delete(found)
     record(session, who.name, "token revoked", found.name)

@@ -1,4 +1,5 @@
-"""The log of who did what, one line after another, each sealed with the one before: a changed or missing line shows.
+"""The log of who did what, one line after another, each with the hash of the one before: a changed line shows, and a
+missing one that others follow. Whoever writes the database can write the hashes anew, too.
 
 A line names an account, an act and a subject's id. Values of people never stand in it.
 """

@@ -12,8 +12,9 @@ from typing import Any
 
 from wayforward.answers.receipt import Signer
 from wayforward.errors import FileFormatError, WayforwardError, require
-from wayforward.plain_files import make_folder
+from wayforward.plain_files import make_folder, read_json
 
+NAME = "keys.json"
 _BYTES = 32
 
 
@@ -35,7 +36,7 @@ class Keys:
 
         Raises: FileFormatError for a key file that is not whole: what it sealed cannot be read without it.
         """
-        path = home / "keys.json"
+        path = home / NAME
         if not path.exists():
             make_folder(home, mode=0o700)
             drawn = {
@@ -44,15 +45,12 @@ class Keys:
             drawn["signing"] = base64.b64encode(Signer.new().to_bytes()).decode()
             _write_once(path, json.dumps(drawn, indent=2) + "\n")
         try:
-            held = {
-                name: base64.b64decode(text, validate=True)
-                for name, text in json.loads(path.read_text()).items()
-            }
+            held = {name: base64.b64decode(text, validate=True) for name, text in read_json(path).items()}
             if {name: len(key) for name, key in held.items()} != dict.fromkeys(
                 ("master", "link", "signing"), _BYTES
             ):
                 raise ValueError
-        except (ValueError, AttributeError, TypeError):
+        except (OSError, ValueError, AttributeError, TypeError):
             raise FileFormatError(
                 f"The key file '{path.name}' is not whole. Put it back from the backup: without it nothing that people "
                 "said can be read."

@@ -126,7 +126,11 @@ class Studies:
         return {f"P{one.id[:10]}": self._unsealed(one) for one in sorted(found, key=lambda one: one.id)}
 
     def completion_codes(self, id: str, by: str) -> list[str]:
-        """Return the codes of who finished, in alphabetical order, which says nothing about who is who."""
+        """Return the codes of who finished, in alphabetical order, which says nothing about who is who.
+
+        Raises: CaseGone.
+        """
+        self._read(id)
         with self.database.session() as session:
             record(session, by, "completion codes fetched", id)
             chosen = select(CompletionCode.code).where(CompletionCode.study_id == id)

@@ -207,6 +207,7 @@ class Dialogue(StoredDialogue):
         if asks_meaning(reply) and c.pending is not None:  # nothing is answered yet
             self._screen = language(), replace(question, notes=(meaning(c, c.pending),)), self._screen[2]
             return self._screen[1]
+        self._require_own()
         taken = read(c, reply, question, self._screen[2])
         changed = self._model_is_another()
         if c.lost and not changed:
@@ -256,6 +257,7 @@ class Dialogue(StoredDialogue):
 
         Raises: DialogueError if nothing can be taken back.
         """
+        self._require_own()
         if not self._log:
             raise DialogueError(
                 gettext(_GONE)
@@ -277,6 +279,7 @@ class Dialogue(StoredDialogue):
         The person is told with the next question. Raises: DialogueError if the schema is another.
         """
         same_schema(self._prints, problem)
+        self._require_own()
         self._carry(problem, self._now())
         self._write()
         return self.ask()

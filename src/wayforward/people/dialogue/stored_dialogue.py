@@ -30,7 +30,7 @@ from wayforward.people.dialogue.state import (
     versions_apart,
     write,
 )
-from wayforward.plain_files import as_path
+from wayforward.plain_files import as_path, file_digest, name_of
 from wayforward.schema.carried import keys_of, plain_values
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class StoredDialogue:
     """
 
     file: Path | None
+    _written: str | None = None  # the digest of the file as this object wrote it last
     _replies: ReplyLog
     _description: dict[str, Any]  # of the elicitor and its base, as plain data
     _prints: dict[str, Any]  # of the problem
@@ -123,6 +124,17 @@ class StoredDialogue:
     def _write(self) -> None:
         if self.file is not None:
             write(self.file, self._plain())
+            self._written = file_digest(self.file) if self.file.is_file() else None
+
+    def _require_own(self) -> None:
+        """Raises: DialogueError where somebody else wrote the file since: what they were told would be lost."""
+        if self.file is None or self._written is None or not self.file.is_file():
+            return
+        if file_digest(self.file) != self._written:
+            raise DialogueError(
+                f"'{name_of(self.file)}' was written by another dialogue since, in another window or program. Load it "
+                "again, and go on from there."
+            )
 
     @classmethod
     def load(
@@ -165,17 +177,23 @@ class StoredDialogue:
             raise DialogueError(f"changed={changed!r} is neither 'refuse' nor 'continue'.")
         content = opened(dict(stored) if isinstance(stored, Mapping) else stored)
         try:
-            before, description, now = (content[key] for key in ("fingerprints", "setup", "now"))
-            log, past, note = list(content["log"]), list(content["past"]), content["note"]
-            row, begin = row_of(content["x"])[None], DialogueSetup.given(content["begin"])
-            begin |= {"seed": int(description["seed"]), "until": str(description.get("until", ""))}
-            same_schema(before, problem)
-            for name, value in content.get("carried", {}).items():
-                keys_of([value], problem.schema[name], "saved", again=True)
-        except (KeyError, TypeError, ValueError) as error:
+            return cls._taken_up(problem, content, changed, elicitor)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise FileFormatError(
                 f"The state holds no dialogue ({type(error).__name__}: {error}). Use the copy that was kept before."
             ) from error
+
+    @classmethod
+    def _taken_up(
+        cls, problem: Problem, content: dict[str, Any], changed: str, elicitor: Elicitor | None
+    ) -> Self:
+        before, description, now = (content[key] for key in ("fingerprints", "setup", "now"))
+        log, past, note = list(content["log"]), list(content["past"]), content["note"]
+        row, begin = row_of(content["x"])[None], DialogueSetup.given(content["begin"])
+        begin |= {"seed": int(description["seed"]), "until": str(description.get("until", ""))}
+        same_schema(before, problem)
+        for name, value in content.get("carried", {}).items():
+            keys_of([value], problem.schema[name], "saved", again=True)
         snaps = list(content.get("snapshots", ()))
         pending = snaps[-1]["pending"] if snaps else None
         shown = [row_of(snaps[-1]["plans"][name]["after"]) for name in pending["plans"]] if pending else []
