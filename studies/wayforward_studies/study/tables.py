@@ -232,8 +232,9 @@ def _quoted(rows: Sequence[Row]) -> tuple[tuple[Table, ...], str]:
     other = (
         "With a range of 5 for working hours (as if nobody worked 0 to 2), of 10 for the position, and of five steps "
         "for education, of which a bachelor is two above junior college (as if there were an option between), all "
-        "seven come out. These are three choices for three numbers, so a fit: which options the paper's data had, it "
-        "does not say."
+        "seven come out. These are three choices for three numbers, so a fit. The paper prints the options (its Tables "
+        "1 and S1: seven of working hours, ten of the position, junior college next to a bachelor), and by them these "
+        "two do not come out; codes other than the printed ones would give them."
     )
     heads = ("participant", "change", "paper: sparsity, proximity", "ours")
     said = f"Tolerance: none for sparsity, .005 for proximity. {RULE}"
