@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -281,6 +281,7 @@ def made(pages: Iterable[Page], by: str = "docs/replication") -> Page:
     made_of = {"why": why, "undecided": hang, "different": different(first), "explained": explained(first)}
     made_of["explained_firm"] = explained(first, firm=True)
     made_of["originals"] = own
+    made_of["mint"] = numbers(known["mint", "demonstration"])
     return laid_out(Page("overview", "overview", _TITLE, tuple(plain(row) for row in rows), (), made_of))
 
 
@@ -362,7 +363,7 @@ def laid_out(page: Page) -> Page:
                 causes.TEXT_UNDECIDED,
             ),
             *([_seeds(page.rows)] if any(row["again"] for row in page.rows) else []),
-            _originals(page.provenance["originals"]),
+            _originals(page.provenance["originals"], page.provenance["mint"]),
             originals.table(),
         ),
         intro="Every table and figure of the five papers: its numbers by what became of them, and what the paper "
@@ -396,8 +397,8 @@ def _table(paper: str, rows: list[Row]) -> Table:
     return Table(_HEADS, lines, _TITLES[paper], f"{_CAUSES[paper]} {_share('Here', rows)}".strip())
 
 
-def _originals(rows: Iterable[Row]) -> Table:
-    """Tables of the papers that first described methods, counted on their own."""
+def _originals(rows: Iterable[Row], mint: Mapping[str, int]) -> Table:
+    """Tables of the papers that first described methods, counted on their own. mint: the counts of its page."""
     rows, names = list(rows), (*(word.value for word in Verdict), "worse_tested")
     total = {name: sum(row[name] for row in rows) for name in names}
     lines = tuple(
@@ -405,11 +406,12 @@ def _originals(rows: Iterable[Row]) -> Table:
         for row in rows
     )
     text = (
-        "By the same rule, and not among the numbers of the five papers: these papers were not read, their numbers are "
-        f"those that public records state. Of {sum(total[word.value] for word in Verdict)} numbers {total['within']} "
-        f"are within the tolerance, {total['better']} better, {total['undecided']} undecided and {total['worse']} "
-        f"worse ({total['worse_tested']} of these with a tested cause). The six of [MINT's demonstration]"
-        "(mint/demonstration.md), measured before these, are counted on its own page."
+        "By the same rule, and not among the numbers of the five papers: these papers were not read, their numbers "
+        f"are those that public records state. Of {sum(total[word.value] for word in Verdict)} numbers "
+        f"{total['within']} are within the tolerance, {total['better']} better, {total['undecided']} undecided and "
+        f"{total['worse']} worse ({total['worse_tested']} of these with a tested cause). The six of [MINT's "
+        f"demonstration](mint/demonstration.md) are counted on its own page: {mint['within']} within, "
+        f"{mint['undecided']} undecided and {mint['worse']} worse, without a cause."
     )
     heads = ("table", *(word.value for word in Verdict), "worse, cause tested")
     return Table(heads, lines, "Tables of the papers that first described methods", text)

@@ -627,20 +627,22 @@ _EXTRA: dict[str, tuple[str, str, list[Query]]] = {
         "What the paper leaves open, changed for one line after another; all else is as printed, and the seeds are the "
         "first of the tables'. *FACE within limits*: its walk goes only where the person may go. *Wishes n times as "
         "far*: in the tables they lie as far from the person as the paper's Wachter leaves them, as if it moved "
-        "nobody; of who moves towards them they must lie farther. *By-direction*: people prefer the plan that leads "
+        "nobody; of who moves towards them they must lie farther; lines need .85 to 1.2 times as far, so that no one "
+        "distance has all. *By-direction*: people prefer the plan that leads "
         "more nearly their way, however far. *Steps of n*: a direction leads so many ranges away, and not a whole one. "
         "*Small steps*: a descent by .01 of a range.",
         list(_one_change()),
     ),
     "together": (
         "Lines of Tables 1, 3, 4 and 6 with two or three things changed together",
-        "What one change alone, on the other pages, moves and does not bring within the tolerance; all else is as "
-        "printed, and the seeds are the first of the tables'. *Between*: what a plan changes goes back with it, "
-        "binaries and the immutables of FACE, as the calibration is printed. *By-direction*: people prefer the plan "
-        "that leads more nearly their way, however far. *Steps of n*: a direction leads so many ranges away, and not "
-        "a whole one. *Wishes n times as far*: as far as that from the person. Each of these, and rounds that keep the "
-        "plan from before, is changed alone on another page. Which line has which was chosen after a look at the first "
-        "seed; those that did not help are here, too.",
+        "What one change alone, on the other pages, moves and does not bring within the tolerance (around FACE "
+        "within limits, which is another method, its far direction on Adult is); all else is as printed, and the "
+        "seeds are the first of the tables'. *Between*: what a plan changes goes back with it, binaries and the "
+        "immutables of FACE, as the calibration is printed. *By-direction*: people prefer the plan that leads more "
+        "nearly their way, however far. *Steps of n*: a direction leads so many ranges away, and not a whole one. "
+        "*Wishes n times as far*: as far as that from the person. Each of these, and rounds that keep the plan from "
+        "before, is changed alone on another page. Which line has which was chosen after a look at the first seed; "
+        "those that did not help are here, too.",
         list(_together()),
     ),
     "percentiles": (

@@ -441,7 +441,7 @@ _TITLES = {
 }
 _INTRO = (
     "With weights, iCARMA asks for the feature that people find hardest (hap) more often than the paper's, and leads "
-    "to less likely places. Each line changes one thing that public facts leave open."
+    "to less likely places. Each line changes one thing that public facts leave open, or a few."
 )
 _INTROS = {
     "tried": f"{_INTRO} "
