@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -192,6 +194,64 @@ def test_fewer_than_ten_who_left_are_seen_among_people_who_moved(tmp_path, seed,
     x = rng.uniform(0, 1000, (400, 6))
     then = rng.permutation(np.clip(x + rng.uniform(-5, 5, x.shape), 0, 1000)[less:])
     assert told(tmp_path, measured(x, SCHEMA), measured(then, SCHEMA)) == (2 if less in (0, FEWEST) else 1)
+
+
+@pytest.mark.parametrize("left", [1, 9, 10])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
+def test_a_whole_less_two_branches_is_not_of_few(tmp_path, left, order):
+    """Each two of them differ by a hundred; the three together told what one person pays."""
+    rng = np.random.default_rng(left)
+    x = rng.uniform(0, 1000, (240 + left, 6))
+    audits = [measured(x, SCHEMA), measured(x[:120], SCHEMA), measured(x[120:240], SCHEMA)]
+    assert told(tmp_path, *(audits[i] for i in order)) == (3 if left == FEWEST else 2)
+
+
+def test_branches_of_which_groups_leave_few_are_not_told_either(tmp_path):
+    """In all the three leave forty, of a group three."""
+    rng = np.random.default_rng(0)
+    x, label = rng.uniform(0, 1000, (280, 6)), rng.permutation(np.repeat([0, 1], [140, 140]))
+    label[240:] = np.repeat([0, 1], [3, 37])
+
+    def part(some: slice) -> Any:
+        return measured(x[some], SCHEMA, groups=[Groups("g", ("a", "b"), label[some])])
+
+    assert told(tmp_path, part(slice(280)), part(slice(120)), part(slice(120, 240))) == 2
+
+
+def test_audits_that_overlap_by_chance_are_told(tmp_path):
+    """Eight halves of a table, with groups: nobody follows from them."""
+    rng = np.random.default_rng(0)
+    x, label = rng.uniform(0, 1000, (600, 6)), rng.integers(0, 3, 600)
+    halves = [np.sort(rng.permutation(600)[:300]) for _ in range(8)]
+    audits = [measured(x[at], SCHEMA, groups=[Groups("g", ("a", "b", "c"), label[at])]) for at in halves]
+    assert told(tmp_path, *audits) == 8
+
+
+def test_versions_with_another_title_are_one_model(services, given, tmp_path):
+    """What one tells less what the other tells was told: their ids differ, and their answers do not."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 1000, (300, 6))
+    one, keys = measured(x, SCHEMA), Keys.at(tmp_path / "home")
+    folders = [tmp_path / "jobs" / name for name in "abc"]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    audit_differences.refuse_few_between(folders[0], "m", one, keys)
+    (folders[0] / "audit.json").write_text("{}")
+    with pytest.raises(WayforwardError, match="but for fewer than 10"):
+        audit_differences.refuse_few_between(folders[1], "another", measured(x[1:], SCHEMA), keys)
+    decides = measured(x[1:], SCHEMA)
+    decides.refused[:20] = False  # another model, by what it says of these people
+    audit_differences.refuse_few_between(folders[2], "another", decides, keys)
+    with pytest.raises(WayforwardError, match="but for fewer than 10"):  # the same one, at another threshold
+        audit_differences.refuse_few_between(folders[1], "m", decides, keys)
+    file = services.settings.home / "models" / services.projects.bring(given)
+    model = next(file.glob("model*"))
+    again = replace(given, model=model, title="the same again")
+    versions = [
+        services.projects.bring(some) for some in (again, replace(again, title="and again", threshold=0.4))
+    ]
+    assert len(set(versions)) == 2
+    assert len({services.projects.project(id).decides for id in versions}) == 1
 
 
 @pytest.mark.parametrize("seed", range(5))

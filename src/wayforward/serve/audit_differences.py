@@ -5,7 +5,8 @@ may not differ by fewer than `FEWEST` people, in all, in some group or where two
 answered, or of those with a plan. Somebody whose row moved a little is the same person. Who is refused at a threshold
 is refused at every higher one, so that of the same people the difference of two counts of refused is guarded, too, and
 audits of the same people along other attributes are guarded together as one audit of all of these is, which are
-`MOST_FEATURES` at most.
+`MOST_FEATURES` at most. What three or more audits of people who overlap tell of few, added and subtracted, is looked
+for among equal rows. A model is its file and its schema, whatever title a version has, and any that decides the same.
 
 None of this withstands whoever makes up tables: who may have a table audited is decided by `Jobs.start`.
 """
@@ -24,7 +25,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wayforward.errors import WayforwardError
-from wayforward.impact.audit.nearly_alike import few_between
+from wayforward.impact.audit.nearly_alike import few_between, parts_of_few
+from wayforward.impact.audit.suppression import to_withhold
 from wayforward.language import gettext
 from wayforward.plain_files import written
 from wayforward.scaling import ranges
@@ -80,8 +82,8 @@ class _Mark:
             half.write_bytes(seal(key, out.getvalue(), f"{_MARK} {path.parent.name}"))
 
     @classmethod
-    def read(cls, path: Path, model_id: str, key: bytes) -> _Mark | None:
-        """Return the mark of an audit of this model, or None of another. Raises: SealError."""
+    def read(cls, path: Path, key: bytes) -> tuple[_Mark, str] | None:
+        """Return the mark of an audit, and of which model. Raises: SealError."""
         try:
             sealed = path.read_bytes()
         except FileNotFoundError:  # that audit has just been refused, or deleted
@@ -89,11 +91,9 @@ class _Mark:
         content = unseal(key, sealed, f"{_MARK} {path.parent.name}")
         with np.load(io.BytesIO(content), allow_pickle=False) as held:
             head = json.loads(str(held["head"]))
-            if head["model"] != model_id:
-                return None
             names = head["names"]
             label = dict(zip(names, held["label"].astype(np.int64), strict=True))
-            return cls(held["rows"], held["grids"], held["counted"], names, label)
+            return cls(held["rows"], held["grids"], held["counted"], names, label), head["model"]
 
     def groups(self) -> Iterator[tuple[str, Mask]]:
         """Name and members (n,) bool of everybody, of each group and of where two groups meet."""
@@ -108,26 +108,29 @@ class _Mark:
                 yield f"{a}, {b}", mine & theirs
 
 
-def refuse_few_between(folder: Path, model_id: str, measured: Measured, keys: Keys) -> list[Ints]:
+def refuse_few_between(
+    folder: Path, model: str, measured: Measured, keys: Keys, version: str = ""
+) -> list[Ints]:
     """Leave a mark of an audit in its folder and compare it with those of the same model in the folders beside it: also
     with those that are not done yet, so that none of two that are made at once is told unseen. Return of which groups
-    (n,) each person is in those that are along other features, -1 for who is not in them.
+    (n,) each person is in those that are along other features, -1 for who is not in them. model: what decides; version:
+    by which audits of earlier releases name it.
 
     Raises: WayforwardError where one of them differs by a few people; then the mark is gone again.
     """
     key = hashlib.blake2b(b"asked about", key=keys.master, digest_size=32).digest()
     mine, own = _Mark.of(measured, key), folder / _MARK
-    mine.write(own, model_id, key)
-    labels, elsewhere = [mine.label], list[Ints]()
+    mine.write(own, model, key)
+    labels, elsewhere, others = [mine.label], list[Ints](), list[_Mark]()
     try:
         for other in sorted(folder.parent.glob(f"*/{_MARK}")):
-            theirs = (
-                None if other == own or _came_to_nothing(other.parent) else _Mark.read(other, model_id, key)
-            )
-            if theirs is None:
+            found = None if other == own or _came_to_nothing(other.parent) else _Mark.read(other, key)
+            if found is None:
                 continue
-            here, there = _refuse_few_apart(mine, theirs)
+            theirs, of = found
+            here, there = _refuse_few_apart(mine, theirs, of in (model, version))
             known = mine.rows[here] == theirs.rows[there]
+            others.append(theirs)
             if len(here) == len(mine.rows) == len(theirs.rows):
                 at, known = there[np.argsort(here)], np.ones(len(here), dtype=bool)
                 labels.append({name: member[at] for name, member in theirs.label.items()})
@@ -136,6 +139,7 @@ def refuse_few_between(folder: Path, model_id: str, measured: Measured, keys: Ke
                     elsewhere.append(np.full(len(mine.rows), -1))
                     elsewhere[-1][here[known]] = member[there[known]]
         _refuse_few_together(mine.counted, labels)
+        _refuse_few_among(mine, others)
     except WayforwardError:
         own.unlink(missing_ok=True)
         raise
@@ -147,14 +151,17 @@ def _came_to_nothing(folder: Path) -> bool:
     return not (folder / "audit.json").is_file() and not any(folder.glob("people.*"))
 
 
-def _refuse_few_apart(mine: _Mark, theirs: _Mark) -> tuple[Ints, Ints]:
-    """Return the positions (m,), (m,) of the people of both. Raises: WayforwardError where few are in one of the two
-    only, or fare otherwise there, in all or in a group."""
+def _refuse_few_apart(mine: _Mark, theirs: _Mark, same: bool) -> tuple[Ints, Ints]:
+    """Return the positions (m,), (m,) of the people of both; of nobody where another model, and not the same one,
+    refuses others of them than this. Raises: WayforwardError where few are in one of the two only, or fare otherwise
+    there, in all or in a group."""
     ours, yours = dict(mine.groups()), dict(theirs.groups())
     shared = [name for name in ours if name in yours]
     here = np.stack([ours[name] for name in shared], axis=1)  # (n, c)
     there = np.stack([yours[name] for name in shared], axis=1)
     a, b = _partners(mine, theirs, here, there)
+    if not same and np.count_nonzero(mine.counted[a, 1] != theirs.counted[b, 1]) >= FEWEST:
+        return a[:0], b[:0]
     apart = {}
     for place, what in enumerate(_TOLD):
         left, right = here & mine.counted[:, [place]], there & theirs.counted[:, [place]]
@@ -215,6 +222,54 @@ def _refuse_few_together(counted: Mask, labels: Sequence[dict[str, Ints]]) -> No
                     n=FEWEST,
                 )
             )
+
+
+def _refuse_few_among(mine: _Mark, others: Sequence[_Mark]) -> None:
+    """Raises: WayforwardError where sums of three audits or more, added and subtracted, tell of few; of two it was
+    looked for."""
+    every = [mine, *others]
+    ends = np.cumsum([len(one.rows) for one in every])[:-1]
+    rows = [one.rows.view(np.int64) for one in every]
+    keys = np.concatenate([np.c_[row, turn_of(row)] for row in rows])
+    places = np.split(_numbered(keys, keys[:0])[0], ends)  # whoever has an equal row is the same person
+    refused = np.full(len(keys), -1)  # of those in audits that overlap and agree, 0 or 1
+    several, changed = list[int](), True
+    while changed:
+        changed = False
+        for i, (one, at) in enumerate(zip(every, places, strict=True)):
+            known, own = refused[at], one.counted[:, 1]
+            if i not in several and (i == 0 or ((known >= 0).any() and ((known < 0) | (known == own)).all())):
+                several.append(i)
+                refused[at], changed = own, True
+    if len(several) < 3:
+        return
+    for what in (0, 2, 3):
+        columns, of = list[Ints](), list[int]()
+        for i in several:
+            one, at, some = every[i], places[i], every[i].counted[:, what]
+            for label in (np.zeros(len(at), dtype=np.int64), *one.label.values()):
+                counts = np.bincount(label[some & (label >= 0)])
+                few = to_withhold(counts.tolist(), int((some & (label < 0)).sum()), FEWEST)
+                column = np.full(len(keys), -1)
+                column[at[some]] = np.where(np.isin(label[some], list(few)), -1, label[some])
+                columns.append(column)
+                of.append(i)
+        told = np.stack(columns, 1)
+        if _tells_of_few(told) and not any(
+            _tells_of_few(told[:, np.equal(of, i)]) for i in range(len(several))
+        ):
+            raise WayforwardError(
+                gettext(
+                    "Several audits of some of these people are there already. Added and subtracted, they and this one "
+                    "would tell of fewer than {n} people. Read those, or wait until more have changed.",
+                    n=FEWEST,
+                )
+            )
+
+
+def _tells_of_few(told: Ints) -> bool:
+    """Do sums over groups (n, k), of whom -1 is in none, tell of few of those who are in some?"""
+    return bool(parts_of_few(told[(told >= 0).any(1)], FEWEST, of_all=False).any())
 
 
 def _partners(mine: _Mark, theirs: _Mark, here: Mask, there: Mask) -> tuple[Ints, Ints]:

@@ -93,6 +93,7 @@ class Project:
     title: str
     problem: Problem
     yes: str = ""
+    decides: str = ""  # a hash of model and schema: of versions with other titles or thresholds the same
     turn: ThreadTurn = field(default_factory=ThreadTurn, repr=False)
 
     @property
@@ -333,9 +334,10 @@ def published(session: Session) -> list[ModelVersion]:
     return list(session.scalars(chosen))
 
 
-def _content_hash(folder: Path) -> str:
+def _content_hash(folder: Path, of: tuple[str, ...] = ("",)) -> str:
+    """Hash the files of a version; of: how their names begin."""
     whole = hashlib.sha256()
-    for file in sorted(folder.iterdir()):
+    for file in sorted(file for file in folder.iterdir() if file.name.startswith(of)):
         with file.open("rb") as content:
             whole.update(f"{file.name}\0{hashlib.file_digest(content, 'sha256').hexdigest()}\0".encode())
     return whole.hexdigest()
@@ -396,4 +398,5 @@ def _read(id: str, folder: Path, trained: Path | None = None, threshold: float |
         world=None if world is None else load_world(world),
         retraining=again,
     )
-    return Project(id, question["title"], problem, yes=favourable[0])
+    decides = _content_hash(folder, ("model", "schema"))
+    return Project(id, question["title"], problem, yes=favourable[0], decides=decides)

@@ -159,7 +159,9 @@ def _audit(
     def see(measured: Measured) -> None:
         """Nothing is told of an audit that would tell of few beside another one."""
         with use_language(spoken):
-            elsewhere = refuse_few_between(folder, project.id, measured, Keys.at(folder.parent.parent))
+            elsewhere = refuse_few_between(
+                folder, project.decides, measured, Keys.at(folder.parent.parent), project.id
+            )
         write_cases(measured, folder / "cases.json", FEWEST, elsewhere)
 
     with use_language("en"):  # groups of all audits are called alike

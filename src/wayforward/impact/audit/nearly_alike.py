@@ -90,15 +90,15 @@ def _stoer_wagner(weight: Floats) -> Mask:
     return np.asarray(side)
 
 
-def parts_of_few(labels: Ints, fewest: int) -> Mask:
+def parts_of_few(labels: Ints, fewest: int, of_all: bool = True) -> Mask:
     """Return the people (n,) bool of one or two parts where all attributes (n, k) meet, fewer than `fewest`, whose sum
-    or difference follows from the sums over groups."""
+    or difference follows from the sums over groups, and (of_all) from that over all n."""
     parts, at, counts = np.unique(labels, axis=0, return_inverse=True, return_counts=True)
     at, nobody = at.reshape(-1), np.zeros(len(labels), dtype=bool)
     small = np.flatnonzero(counts < fewest)
     if not small.size:
         return nobody
-    rows = [np.ones(len(parts))]
+    rows = [np.ones(len(parts))] if of_all else []
     rows += [(column == g).astype(float) for column in parts.T for g in np.unique(column[column >= 0])]
     values, directions = np.linalg.svd(np.array(rows), full_matrices=False)[1:]
     known = directions[values > _CLOSE * values[0]]  # an orthonormal basis of what follows
