@@ -254,9 +254,9 @@ def _refuse_few_among(mine: _Mark, others: Sequence[_Mark]) -> None:
                 column[at[some]] = np.where(np.isin(label[some], list(few)), -1, label[some])
                 columns.append(column)
                 of.append(i)
-        told = np.stack(columns, 1)
-        if _tells_of_few(told) and not any(
-            _tells_of_few(told[:, np.equal(of, i)]) for i in range(len(several))
+        member = np.stack(columns, 1)
+        if _tells_of_few(member) and not any(
+            _tells_of_few(member[:, np.equal(of, i)]) for i in range(len(several))
         ):
             raise WayforwardError(
                 gettext(
@@ -267,9 +267,9 @@ def _refuse_few_among(mine: _Mark, others: Sequence[_Mark]) -> None:
             )
 
 
-def _tells_of_few(told: Ints) -> bool:
+def _tells_of_few(member: Ints) -> bool:
     """Do sums over groups (n, k), of whom -1 is in none, tell of few of those who are in some?"""
-    return bool(parts_of_few(told[(told >= 0).any(1)], FEWEST, of_all=False).any())
+    return bool(parts_of_few(member[(member >= 0).any(1)], FEWEST, of_all=False).any())
 
 
 def _partners(mine: _Mark, theirs: _Mark, here: Mask, there: Mask) -> tuple[Ints, Ints]:
