@@ -203,7 +203,8 @@ def test_a_whole_less_two_branches_is_not_of_few(tmp_path, left, order):
     rng = np.random.default_rng(left)
     x = rng.uniform(0, 1000, (240 + left, 6))
     audits = [measured(x, SCHEMA), measured(x[:120], SCHEMA), measured(x[120:240], SCHEMA)]
-    assert told(tmp_path, *(audits[i] for i in order)) == (3 if left == FEWEST else 2)
+    between = measured(rng.uniform(0, 1000, (200, 6)), SCHEMA)  # of other people: it changes nothing
+    assert told(tmp_path, between, *(audits[i] for i in order)) == (4 if left == FEWEST else 3)
 
 
 def test_branches_of_which_groups_leave_few_are_not_told_either(tmp_path):

@@ -255,9 +255,7 @@ def _refuse_few_among(mine: _Mark, others: Sequence[_Mark]) -> None:
                 columns.append(column)
                 of.append(i)
         member = np.stack(columns, 1)
-        if _tells_of_few(member) and not any(
-            _tells_of_few(member[:, np.equal(of, i)]) for i in range(len(several))
-        ):
+        if _tells_of_few(member) and not any(_tells_of_few(member[:, np.equal(of, i)]) for i in several):
             raise WayforwardError(
                 gettext(
                     "Several audits of some of these people are there already. Added and subtracted, they and this one "
