@@ -186,9 +186,9 @@ def _refuse_few_apart(mine: _Mark, theirs: _Mark, same: bool) -> tuple[Ints, Int
     if _few(refused) or any(map(_few, apart.values())):
         raise WayforwardError(
             gettext(
-                "At this threshold fewer than {n} people fare otherwise than in an audit of the same people that is "
-                "there already, in all or in some group: the two together would tell of each. Choose a threshold "
-                "farther away.",
+                "By this model, at this threshold, fewer than {n} people fare otherwise than in an audit of the same "
+                "people that is there already, in all or in some group: the two together would tell of each. Choose a "
+                "threshold farther away, or audit other people.",
                 n=FEWEST,
             )
         )
