@@ -26,7 +26,7 @@ from wayforward_studies.commands import STUDIES
 from wayforward_studies.hare.published import COPIED, TITLES, HareCase, HarePublished, Stated
 from wayforward_studies.hare.published import rows as hare_lines
 from wayforward_studies.hare.run import HareReplication
-from wayforward_studies.hare.tables import NEAR, POINTS, CaseResult
+from wayforward_studies.hare.tables import NEAR, POINTS, CaseResult, _part
 from wayforward_studies.icarma.published import ROWS as icarma_lines
 from wayforward_studies.icarma.run import IcarmaReplication
 from wayforward_studies.icarma.tables import cells
@@ -343,6 +343,20 @@ def test_whether_the_plan_from_before_is_nearer_is_counted() -> None:
         f"of {len(nearer)} GTPs and GTDs of several rounds in Tables 1 to 6, repeats included, {sum(nearer)} are "
         f"nearer as printed and {len(nearer) - sum(nearer)} with the plan" in text
     )
+
+
+def test_no_combination_hangs_on_the_seed_that_was_looked_at() -> None:
+    """Of HARE: where several things together are a tested cause, without the first seed they do it as well."""
+    by_seed = Page.read(PAGES / "hare/together.json").provenance["by seed"]
+    found = 0
+    for row, measure, cause, _ in tried()["hare"]:
+        if "/together.md" in cause.text:
+            found += 1
+            share = ours_of("hare", row, "gtp").paper != row["gtp_paper"]
+            lines = [_part(line, by_seed, slice(1, None)) for line in compared("together", cause.text, row)]
+            words = {replace(whole(line, share)[measure], interval=None).verdict for line in lines}
+            assert words & {Verdict.WITHIN, Verdict.BETTER}, (row, cause.text)
+    assert found == said("hare", "/together.md") > 0
 
 
 def test_what_speaks_against_tested_causes_is_counted() -> None:

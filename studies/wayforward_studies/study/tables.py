@@ -207,14 +207,15 @@ def _models(rows: Sequence[Row]) -> tuple[tuple[Table, ...], str]:
             else "numbers that they were not"
         )
         name = f"{row['model']}: {row['outcome']} ~ {row['quantity']}" if row["number"] == NUMBERS[0] else ""
-        wide = f"{_text(row['low'])} to {_text(row['high'])}"
+        wide = f"{_text(max(row['low'], 0.0))} to {_text(row['high'])}"
         shown = (name, row["number"], _text(row["paper"]), _text(row["mean"]), wide, _text(row["tolerance"]))
         lines.append(Line(shown, (cell,), kind=kind))
     heads = ("model", "number", "paper", "ours, mean", "single studies, 95 %", "tolerance")
     text = (
         "Levels and slopes are those of participants, `s(uid)` and `s(uid, x)`. The paper's F of these two is mgcv's "
         "and not comparable with ours; t is the ratio of the first two numbers. The raters were fitted to models 1 "
-        "and 3, so that these are put in and no finding; models 2 and 4 are what follows."
+        "and 3, so that these are put in and no finding; models 2 and 4 are what follows. The ranges are by the mean "
+        "and the deviation of single studies, and end at 0, below which no number can be."
     )
     said = (
         "Tolerance: .15 for intercepts, .01 for their errors, 1 (acceptance) and 1.5 (action) for the EDF of a curve, "
