@@ -668,17 +668,21 @@ def test_who_has_no_label_is_not_told_apart(accepted):
 def test_who_is_left_was_not_all_refused(refused, sizes):
     """Everybody less the groups were three people of two small groups, all refused or all accepted: so was each."""
     x = people(200, 7)
-    label = np.array(["big", "mid"] * 100, dtype=object)
-    alike = np.flatnonzero(~lender().reached(x)[0] == refused)
+    label = np.array(["big", "mid"] * 90 + ["more"] * 20, dtype=object)
+    alike = np.flatnonzero(~lender().reached(x)[0][:180] == refused)
     label[alike[: sizes[0]]], label[alike[sizes[0] : sum(sizes)]] = "two", "few"
-    got = audit(lender(), x, [Groups.of("club", label)], beside=None, society=False, summaries=())
-    of_groups = [one for one in got.attributes[0].groups if one.people and not one.hidden]
-    assert sum(one.people for one in of_groups) == got.n == got.overall.people == 200 - sum(sizes)
-    assert sum(one.refused for one in of_groups) == got.refused
-    assert f"club: {sum(sizes)} people without a label, or in groups of fewer than 3" in " ".join(got.notes)
-    label[alike[0]] = "big"  # three or more who fared otherwise, too: nothing follows
-    label[np.flatnonzero(~lender().reached(x)[0] != refused)[0]] = "two"
-    assert audit(lender(), x, [Groups.of("club", label)], beside=None, society=False, summaries=()).n == 200
+
+    def left() -> tuple[int, int]:
+        got = audit(lender(), x, [Groups.of("club", label)], beside=None, society=False, summaries=())
+        of_groups = [one for one in got.attributes[0].groups if not one.hidden]
+        return got.n - sum(one.people for one in of_groups), got.refused - sum(
+            one.refused for one in of_groups
+        )
+
+    people_left, refused_left = left()
+    assert people_left == 20 + sum(sizes) and 0 < refused_left < people_left
+    label[np.flatnonzero(~lender().reached(x)[0][:180] != refused)[0]] = "two"  # now they were not
+    assert left()[0] == (0 if sizes[1] > 2 else 4)
 
 
 def test_parts_of_which_nothing_is_told_were_not_all_refused():
@@ -739,6 +743,11 @@ def test_segregation_is_told_of_groups_that_are_told_and_warns_of_none():
     x = people(150, 3)
     town = np.array(["New"] * 70 + ["Old"] * 70 + ["New York"] * 2 + ["Guard"] * 7 + ["Solo"])
     np.random.default_rng(0).shuffle(town)
+    swapped = [
+        np.flatnonzero(town == "New York")[0],
+        np.flatnonzero((town == "New") & ~lender().reached(x)[0])[0],
+    ]
+    town[swapped] = town[swapped[::-1]]  # who is left was not all accepted
     with warnings.catch_warnings():
         warnings.simplefilter("error", SchemaWarning)
         got = audit(
@@ -1159,10 +1168,8 @@ def test_no_mean_of_one_or_two_follows_from_all_that_are_told(seed):
     got = audit(
         lender(), x, [one, two], most=len(x), beside=None, society=False, summaries=(), twins_of=0, seed=0
     )
-    here = ~left_alone([one, two], 10, refused=~lender().reached(x)[0])[0]
-    assert got.n == here.sum()
     answers = wf.recommend(lender(), x)
-    has = answers.refused & answers.found[:, 0] & here
+    has = answers.refused & answers.found[:, 0]
     masks = {name: groups.mask(name) for groups in (one, two, one.cross(two)) for name in groups.names}
     told = got.to_dict()
     means = {

@@ -219,6 +219,37 @@ def test_branches_of_which_groups_leave_few_are_not_told_either(tmp_path):
     assert told(tmp_path, part(slice(280)), part(slice(120)), part(slice(120, 240))) == 2
 
 
+@pytest.mark.parametrize("along", ["groups of the whole alone", "where two meet"])
+def test_what_is_left_of_few_is_found_along_other_features_too(tmp_path, along):
+    """Three are left, of three groups that only the whole is along; of 52 who are left one is where two groups meet."""
+    rng = np.random.default_rng(1)
+    left = 3 if along == "groups of the whole alone" else 52
+    x = rng.uniform(0, 1000, (400 + left, 6))
+    g, h = rng.integers(0, 3, 400 + left), rng.integers(0, 2, 400 + left)
+    g[400:] = np.arange(3) if left == 3 else np.r_[0, np.repeat([1, 2], [26, 25])]
+    h[400:] = 0 if left == 3 else np.r_[0, rng.integers(0, 2, 51)]
+
+    def part(some: slice, *names: str) -> Any:
+        labels = {"g": g, "h": h}
+        return measured(x[some], SCHEMA, groups=[Groups(n, ("a", "b", "c"), labels[n][some]) for n in names])
+
+    names = () if left == 3 else ("g", "h")
+    parts = part(slice(400 + left), "g", *names[1:]), part(slice(200), *names), part(slice(200, 400), *names)
+    assert told(tmp_path, *parts) == 2
+
+
+def test_an_audit_at_another_threshold_is_no_way_around_it(tmp_path):
+    """It agrees about the few whom it shares with the last one, and not about the others."""
+    rng = np.random.default_rng(2)
+    x = rng.uniform(0, 1000, (241, 6))
+    other = measured(np.r_[x[:30], x[200:205], rng.uniform(0, 1000, (100, 6))], SCHEMA)
+    other.refused[:30] = False
+    assert (
+        told(tmp_path, other, measured(x, SCHEMA), measured(x[:120], SCHEMA), measured(x[120:240], SCHEMA))
+        == 3
+    )
+
+
 def test_audits_that_overlap_by_chance_are_told(tmp_path):
     """Eight halves of a table, with groups: nobody follows from them."""
     rng = np.random.default_rng(0)

@@ -82,7 +82,7 @@ def test_a_database_without_its_keys_tells_nothing(services, code, database, req
     url = restore(database, tmp_path / "saved", request, tmp_path)
     shutil.copytree(services.settings.home / "models", tmp_path / "other" / "models")
     settings = ServeSettings(home=tmp_path / "other", database=url)
-    with pytest.raises(FileFormatError, match=r"Put 'keys\.json' back"):
+    with pytest.raises(FileFormatError, match=r"'keys\.json' back from"):
         Services.at(settings)
     Keys.at(settings.home)
     stranger = Services.at(settings)

@@ -78,8 +78,7 @@ def look(
     others = _trained_again(question, prepared, again)
     read = np.setdiff1d(np.arange(len(x)), list(odd))
     # Whom the audit leaves out is in no other number either.
-    named_here, refused = [one.take(read) for one in attributes], ~problem.reached(x[read])[0]
-    read = read[~left_alone(named_here, smallest, refused=refused)[0]]
+    read = read[~left_alone([one.take(read) for one in attributes], smallest)[0]]
     with _stages() as progress:
         got = audit(
             problem, frame if odd else x, attributes, chosen, preferences=wishes, most=most, smallest=smallest,

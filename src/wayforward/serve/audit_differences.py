@@ -233,21 +233,27 @@ def _refuse_few_among(mine: _Mark, others: Sequence[_Mark]) -> None:
     keys = np.concatenate([np.c_[row, turn_of(row)] for row in rows])
     places = np.split(_numbered(keys, keys[:0])[0], ends)  # whoever has an equal row is the same person
     refused = np.full(len(keys), -1)  # of those in audits that overlap and agree, 0 or 1
-    several, changed = list[int](), True
-    while changed:
-        changed = False
-        for i, (one, at) in enumerate(zip(every, places, strict=True)):
-            known, own = refused[at], one.counted[:, 1]
-            if i not in several and (i == 0 or ((known >= 0).any() and ((known < 0) | (known == own)).all())):
-                several.append(i)
-                refused[at], changed = own, True
+    several, best = list[int](), 0
+    while best is not None:
+        several.append(best)
+        refused[places[best]] = every[best].counted[:, 1]
+        best, most = None, 0
+        for i in sorted(
+            set(range(len(every))) - set(several)
+        ):  # the one that shares most is of this model first
+            known = refused[places[i]]
+            shared = known >= 0
+            if shared.sum() > most and (known[shared] == every[i].counted[shared, 1]).all():
+                best, most = i, int(shared.sum())
     if len(several) < 3:
         return
-    for what in (0, 2, 3):
+    names = sorted({name for i in several for name in every[i].label})
+    places_along = [(), *itertools.combinations(names, 1), *itertools.combinations(names, 2)]
+    for what, along in itertools.product((0, 2, 3), places_along):
         columns, of = list[Ints](), list[int]()
         for i in several:
             one, at, some = every[i], places[i], every[i].counted[:, what]
-            for label in (np.zeros(len(at), dtype=np.int64), *one.label.values()):
+            for label in _labels_along(one, along):
                 counts = np.bincount(label[some & (label >= 0)])
                 few = to_withhold(counts.tolist(), int((some & (label < 0)).sum()), FEWEST)
                 column = np.full(len(keys), -1)
@@ -263,6 +269,17 @@ def _refuse_few_among(mine: _Mark, others: Sequence[_Mark]) -> None:
                     n=FEWEST,
                 )
             )
+
+
+def _labels_along(one: _Mark, along: Sequence[str]) -> list[Ints]:
+    """Return that all are in an audit (n,), and of which part where some attributes meet each is, -1 for none; that is
+    left out where it is not along all of them."""
+    all_ = [np.zeros(len(one.rows), dtype=np.int64)]
+    if not along or not one.label.keys() >= set(along):
+        return all_
+    label = np.stack([one.label[name] for name in along], 1)
+    part = _numbered(label, label[:0])[0]
+    return [*all_, np.where((label < 0).any(1), -1, part)]
 
 
 def _tells_of_few(member: Ints) -> bool:

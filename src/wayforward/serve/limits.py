@@ -26,13 +26,13 @@ class RateLimits:
     """
 
     def __init__(self) -> None:
-        self._times: dict[tuple[str, str], deque[float]] = {}
+        self._times: dict[tuple[str, int, str], deque[float]] = {}
         self._lock, self._swept = threading.Lock(), 0.0
         self._salt = secrets.token_bytes(16)
 
     def spend(self, what: str, who: str, per_minute: int) -> None:
         """Raises: TooOften; that try does not count."""
-        key = what, hashlib.blake2b(who.encode(), key=self._salt, digest_size=16).hexdigest()
+        key = what, per_minute, hashlib.blake2b(who.encode(), key=self._salt, digest_size=16).hexdigest()
         with self._lock:
             now = time.monotonic()
             if now - self._swept >= _MINUTE:

@@ -16,7 +16,7 @@ from wayforward.serve.limits import RateLimits
 from wayforward.serve.projects import Projects
 from wayforward.serve.settings import ServeSettings
 from wayforward.serve.storage.database import Database
-from wayforward.serve.storage.tables import ApplicantCase, Participant
+from wayforward.serve.storage.tables import ApplicantCase, Participant, StudyRow
 from wayforward.serve.studies import Studies
 from wayforward.serve.study_tasks import StudyTasks
 
@@ -46,15 +46,14 @@ class Services:
             make_folder(settings.home / part, mode=0o700)
         database, projects = Database(settings.database_url), Projects(settings.home)
         if not (settings.home / NAME).exists():
+            sealed = (ApplicantCase, Participant, StudyRow)
             with database.session(write=False) as session:
-                held = [
-                    session.scalar(select(exists(select(rows.id)))) for rows in (ApplicantCase, Participant)
-                ]
-            if any(held):
+                held = [session.scalar(select(exists(select(rows.id)))) for rows in sealed]
+            if any(held) or any((settings.home / "jobs").glob("*/*.sealed")):
                 database.close()
                 raise FileFormatError(
-                    f"The database holds cases, and the keys that sealed them are not in the home folder. Put '{NAME}' "
-                    "back from its backup: with new keys nobody could open a case again."
+                    "Cases, studies or audits are here, and the keys that sealed them are not in the home folder. Put "
+                    f"'{NAME}' back from its backup: with new keys nobody could open them again."
                 )
         keys = Keys.at(settings.home)
         cases = Cases(

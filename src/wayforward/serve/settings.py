@@ -115,11 +115,11 @@ class ServeSettings:
             if self.debug:
                 found.append("Debugging shows the inside of errors to everybody. Start without --debug.")
         for file in (self.home / "keys.json", self.home / "wayforward.db"):
-            if file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
+            if os.path.exists(file) and stat.S_IMODE(file.stat().st_mode) & 0o077:
                 found.append(f"Others on this machine can read '{file.name}'. Run: chmod 600 {file}")
         home = self.home.absolute()
-        above = next(place for place in (home, *home.parents) if place.exists())
-        if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
+        above = next(place for place in (home, *home.parents) if os.path.exists(place))
+        if not (os.path.isdir(above) and os.access(above, os.W_OK | os.X_OK)):
             found.append(
                 f"Nothing can be stored in '{name_of(above)}', where --home is. Name another folder."
             )

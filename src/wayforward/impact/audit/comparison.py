@@ -133,7 +133,9 @@ def _figures(
     crossing = None if parts is None else _crossing(measured, *parts, beside)
     figures = tuple(group_figures(measured, name, groups.mask(g)) for g, name in enumerate(groups.names))
     unlabelled = int((groups.member < 0).sum())
-    figures, notes = suppress_small_groups(figures, unlabelled, measured.smallest, crossing)
+    figures, notes = suppress_small_groups(
+        figures, unlabelled, measured.smallest, crossing, int(measured.refused[groups.member < 0].sum())
+    )
     rest = groups.member[measured.who] < 0
     figures = suppress_few_outcomes(
         figures, int(rest.sum()), int((rest & measured.has_cost).sum()), measured.fewest,

@@ -18,6 +18,9 @@ from wayforward.shapes import Floats, Ints, Mask
 
 _CLOSE = 1e-9
 _BLOCK = 1000  # parts of people set beside all others at once
+_PAIRED = (
+    3000  # of more parts only one at a time is looked for: so many equations hardly ever tell of just two
+)
 
 
 def few_between(labels: Sequence[Ints], fewest: int) -> tuple[Mask, tuple[int, ...]]:
@@ -107,7 +110,7 @@ def parts_of_few(labels: Ints, fewest: int, of_all: bool = True) -> Mask:
     determined = small[open_ < _CLOSE]
     if determined.size:
         return np.asarray(at == determined[0])
-    for start in range(0, len(small), _BLOCK):
+    for start in range(0, len(small) if len(small) <= _PAIRED else 0, _BLOCK):
         block = slice(start, start + _BLOCK)
         also = (
             np.outer(open_[block], open_) - (of[:, block].T @ of) ** 2 < _CLOSE

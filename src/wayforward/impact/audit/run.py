@@ -171,15 +171,10 @@ def audit(
         if fewest > FEWEST:  # of those who could be read there may be fewer
             attributes = _large_enough(attributes, fewest, left_out)
         preferences = None if preferences is None else preferences.take(read)
-    refused = ~problem.reached(x)[0]
-    rest, attributes = _with_enough(np.arange(len(x)), attributes, refused, smallest, fewest, left_out)
+    rest, attributes = _with_enough(np.arange(len(x)), attributes, smallest, fewest, left_out)
     if len(rest) < len(x):
-        x, refused, preferences = (
-            x[rest],
-            refused[rest],
-            None if preferences is None else preferences.take(rest),
-        )
-    who = _drawn(refused, most, seed)
+        x, preferences = x[rest], None if preferences is None else preferences.take(rest)
+    refused, who = _refused(problem, x, most, seed)
     if fewest > FEWEST and len(who) < fewest:
         raise DataError(
             f"Fewer than {fewest} of those refused would be answered: an audit would tell of each. Give more people."
@@ -281,8 +276,9 @@ def _with_level_names(groups: Groups, schema: Schema, x: People) -> Groups:
     return Groups(groups.name, labels, groups.member, groups.feature)
 
 
-def _drawn(refused: PersonMask, most: int | None, seed: int) -> Ints:
-    """Return positions of at most `most` of those refused (n,), drawn by chance. Raises: DataError for nobody."""
+def _refused(problem: Problem, x: People, most: int | None, seed: int) -> tuple[PersonMask, Ints]:
+    """Return who is refused (n,), and the positions of at most `most` of them, drawn by chance. Raises: DataError."""
+    refused = ~problem.reached(x)[0]
     if not refused.any():
         raise DataError(
             "The model refuses nobody of these people, so there is no recourse to audit. Check the target "
@@ -291,7 +287,7 @@ def _drawn(refused: PersonMask, most: int | None, seed: int) -> Ints:
     who = np.flatnonzero(refused)
     if most is not None and len(who) > most:
         who = np.sort(generator(seed, 5).choice(who, most, replace=False))
-    return who
+    return refused, who
 
 
 def _measured(
@@ -339,12 +335,7 @@ def _judged(
 
 
 def _with_enough(
-    rest: Ints,
-    attributes: Sequence[Groups],
-    refused: PersonMask,
-    smallest: int,
-    fewest: int,
-    notes: list[str],
+    rest: Ints, attributes: Sequence[Groups], smallest: int, fewest: int, notes: list[str]
 ) -> tuple[Ints, list[Groups]]:
     """Return which of people (n,) stay, and attributes of these, so that no few follow from others; note who does not.
 
@@ -352,12 +343,12 @@ def _with_enough(
     """
     attributes = list(attributes)
     while True:
-        gone, more = left_alone(attributes, smallest, fewest, refused)
+        gone, more = left_alone(attributes, smallest, fewest)
         if not gone.any():
             return rest, attributes
         notes += more
         stay = np.flatnonzero(~gone)
-        rest, refused, attributes = rest[stay], refused[stay], [one.take(stay) for one in attributes]
+        rest, attributes = rest[stay], [one.take(stay) for one in attributes]
         if len(rest) < fewest:
             raise DataError(
                 f"An audit of {len(rest)} people would tell of each. Give groups of more people, or other ones."
@@ -394,9 +385,8 @@ def _without(measured: Measured, few: PersonMask) -> Measured:
     stay = np.flatnonzero(~few)
     notes: list[str] = []
     rest, attributes = _with_enough(
-        stay, [one.take(stay) for one in measured.attributes], measured.refused[stay], measured.smallest,
-        measured.fewest, notes,
-    )  # fmt: skip
+        stay, [one.take(stay) for one in measured.attributes], measured.smallest, measured.fewest, notes
+    )
     remaining = np.isin(np.arange(len(measured.x)), rest)
     mine = np.flatnonzero(remaining[measured.who])
     if len(mine) < measured.fewest:

@@ -63,12 +63,14 @@ class Crossing:
 
 
 def suppress_small_groups(
-    figures: tuple[GroupFigures, ...], unlabelled: int, smallest: int, crossing: Crossing | None = None
-) -> tuple[tuple[GroupFigures, ...], list[str]]:
+    figures: tuple[GroupFigures, ...], unlabelled: int, smallest: int, crossing: Crossing | None = None,
+    unlabelled_refused: int = 0,
+) -> tuple[tuple[GroupFigures, ...], list[str]]:  # fmt: skip
     """Suppress groups of fewer than 3 people; return groups and notes.
 
-    Where everybody less the others would tell of them, the smallest group that is not compared is suppressed, too;
-    where two attributes meet, so is another part of each of the two groups, and all parts of suppressed ones.
+    Where everybody less the others would tell of them, the smallest group that is not compared is suppressed, too, and
+    where all who are left were refused, or none, the smallest of those who were not alike; where two attributes meet,
+    so is another part of each of the two groups, and all parts of suppressed ones.
     """
     tiny = [g for g, f in enumerate(figures) if 0 < f.people < FEWEST]
     fewer: str = Translatable(lambda: gettext("withheld: fewer than {n} people", n=FEWEST))
@@ -91,8 +93,14 @@ def suppress_small_groups(
     guard = _spare([f.people for f in figures], unlabelled, smallest)
     if guard is not None:
         why[guard] = beside
-        notes.append(_beside_note([figures[guard].name]))
-    return _all_suppressed(figures, why), notes
+    left = unlabelled + sum(figures[g].people for g in why)
+    refused = unlabelled_refused + sum(figures[g].refused for g in why)
+    if refused in (0, left):
+        unlike = [g for g, f in enumerate(figures) if (f.refused < f.people if refused else f.refused)]
+        if unlike:
+            why[min(unlike, key=lambda g: figures[g].people)] = beside
+    guards = [figures[g].name for g, reason in why.items() if reason is beside]
+    return _all_suppressed(figures, why), notes + ([_beside_note(guards)] if guards else [])
 
 
 def _spare(counts: Sequence[int], unlabelled: int, smallest: int) -> int | None:
@@ -104,15 +112,12 @@ def _spare(counts: Sequence[int], unlabelled: int, smallest: int) -> int | None:
     return min(spare, key=lambda g: counts[g])
 
 
-def left_alone(
-    attributes: Sequence[Groups], smallest: int, fewest: int = FEWEST, refused: Mask | None = None
-) -> tuple[Mask, list[str]]:
+def left_alone(attributes: Sequence[Groups], smallest: int, fewest: int = FEWEST) -> tuple[Mask, list[str]]:
     """Return whom everybody less the groups of an attribute would tell of (n,) bool, and notes that they are left out.
 
     One or two people in all, without a label or in groups too small to be told, beside whom no other small group can be
-    withheld: without them every other figure stays. So those in groups of which nothing is told, with all beside them
-    of whom nothing is, where the model refuses (n,) all of them or none, and not so everybody. And fewer than `fewest`
-    by whom groups of several attributes differ. Whom one attribute leaves out may leave few of another.
+    withheld: without them every other figure stays. And fewer than `fewest` by whom groups of several attributes
+    differ. Whom one attribute leaves out may leave few of another.
     """
     gone = np.zeros(len(attributes[0]) if attributes else 0, dtype=bool)
     notes: list[str] = []
@@ -124,14 +129,9 @@ def left_alone(
             tiny = np.flatnonzero((counts > 0) & (counts < FEWEST))
             rest = ~gone & ((one.member < 0) | np.isin(one.member, tiny))
             few = int(rest.sum())
-            guard = _spare(counts.tolist(), few - int(counts[tiny].sum()), smallest)
-            alone = 0 < few < FEWEST and guard is None
-            if refused is not None and (tiny.size or fewest > FEWEST):
-                rest |= ~gone & (one.member == guard)
-                alone |= _alike(refused[rest]) and not _alike(refused[~gone])
-            if alone:
+            if 0 < few < FEWEST and _spare(counts.tolist(), few - int(counts[tiny].sum()), smallest) is None:
                 gone |= rest
-                notes.append(Translatable(partial(_left_alone, one.name, int(rest.sum()), fewest)))
+                notes.append(Translatable(partial(_left_alone, one.name, few)))
                 changed = True
         if not changed:
             few_people, at = few_between([_label_told(one, smallest, ~gone) for one in attributes], fewest)
@@ -140,11 +140,6 @@ def left_alone(
                 notes.append(nearly_alike_note([attributes[i].name for i in at], int(few_people.sum())))
                 changed = True
     return gone, notes
-
-
-def _alike(refused: Mask) -> bool:
-    """Are all of some people (m,) refused, or none of them?"""
-    return bool(refused.size) and bool(refused.all() or not refused.any())
 
 
 def _label_told(one: Groups, smallest: int, some: Mask) -> Ints:
@@ -171,13 +166,13 @@ def _nearly_alike(names: Sequence[str], n: int) -> str:
     )  # fmt: skip
 
 
-def _left_alone(name: str, n: int, fewest: int) -> str:
+def _left_alone(name: str, n: int) -> str:
     return ngettext(
         "{name}: {n} person without a label, or in a group of fewer than {fewest}, is left out of the whole audit: "
         "everybody less the groups would tell of them.",
         "{name}: {n} people without a label, or in groups of fewer than {fewest}, are left out of the whole audit: "
         "everybody less the groups would tell of them.",
-        n, name=name, fewest=fewest,
+        n, name=name, fewest=FEWEST,
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from wayforward.errors import DialogueError, FileFormatError, is_one_of
-from wayforward.language import use_language
+from wayforward.language import gettext, use_language
 from wayforward.people.dialogue.another_model import CHANGED, RENEWED, carried, news
 from wayforward.people.dialogue.conversation import Conversation
 from wayforward.people.dialogue.fitting import elicitor_again, refitted
@@ -132,8 +132,11 @@ class StoredDialogue:
             return
         if file_digest(self.file) != self._written:
             raise DialogueError(
-                f"'{name_of(self.file)}' was written by another dialogue since, in another window or program. Load it "
-                "again, and go on from there."
+                gettext(
+                    "'{name}' was written by another dialogue since, in another window or program. Open it again, and "
+                    "go on from there.",
+                    name=name_of(self.file),
+                )
             )
 
     @classmethod
