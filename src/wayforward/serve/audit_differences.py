@@ -233,7 +233,8 @@ def _refuse_few_among(mine: _Mark, others: Sequence[_Mark]) -> None:
     keys = np.concatenate([np.c_[row, turn_of(row)] for row in rows])
     places = np.split(_numbered(keys, keys[:0])[0], ends)  # whoever has an equal row is the same person
     refused = np.full(len(keys), -1)  # of those in audits that overlap and agree, 0 or 1
-    several, best = list[int](), 0
+    several = list[int]()
+    best: int | None = 0
     while best is not None:
         several.append(best)
         refused[places[best]] = every[best].counted[:, 1]
