@@ -250,8 +250,8 @@ def revoke_token(session: Session, who: Somebody, id: str) -> None:
     Nor is there one for a token that may do less than it.
     """
     found = session.get(ApiToken, id)
-    mine = found is not None and found.user_id == who.user_id
-    if found is None or not mine or (who.acts is not None and not who.acts.issuperset(found.acts)):
+    less = found is not None and who.acts is not None and not who.acts.issuperset(found.acts)
+    if found is None or found.user_id != who.user_id or less:
         raise NoSuchAccount(gettext("You have no such token (any more)."))
     session.delete(found)
     record(session, who.name, "token revoked", found.name)

@@ -239,9 +239,8 @@ def _refuse_few_among(mine: _Mark, others: Sequence[_Mark]) -> None:
         several.append(best)
         refused[places[best]] = every[best].counted[:, 1]
         best, most = None, 0
-        for i in sorted(
-            set(range(len(every))) - set(several)
-        ):  # the one that shares most is of this model first
+        # whichever shares most comes first: one at another threshold may agree about few
+        for i in (i for i in range(len(every)) if i not in several):
             known = refused[places[i]]
             shared = known >= 0
             if shared.sum() > most and (known[shared] == every[i].counted[shared, 1]).all():

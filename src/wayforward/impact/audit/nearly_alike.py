@@ -18,9 +18,7 @@ from wayforward.shapes import Floats, Ints, Mask
 
 _CLOSE = 1e-9
 _BLOCK = 1000  # parts of people set beside all others at once
-_PAIRED = (
-    3000  # of more parts only one at a time is looked for: so many equations hardly ever tell of just two
-)
+_PAIRED = 3000  # of more parts only one at a time is looked for: so many equations hardly ever tell of two
 
 
 def few_between(labels: Sequence[Ints], fewest: int) -> tuple[Mask, tuple[int, ...]]:
